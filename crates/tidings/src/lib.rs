@@ -1,0 +1,1 @@
+//! A durable job layer.
