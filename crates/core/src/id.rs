@@ -83,7 +83,13 @@ mod tests {
 
     #[test]
     fn an_id_of_another_kind_is_refused_with_the_form_that_was_expected() {
-        for text in ["", "job_", "evt_0198c0de000070008000000000000001", "0198c0de000070008000000000000001", "job_0198c0de-0000-7000-8000-000000000001"] {
+        for text in [
+            "",
+            "job_",
+            "evt_0198c0de000070008000000000000001",
+            "0198c0de000070008000000000000001",
+            "job_0198c0de-0000-7000-8000-000000000001",
+        ] {
             let refusal = text.parse::<JobId>().unwrap_err().to_string();
             assert!(refusal.contains("expected `job_`"), "{refusal}");
         }

@@ -39,7 +39,10 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_a_log_or_a_database() {
-        assert_eq!(safe("a\u{0}b\r\n2026 ERROR fake \u{1b}[31m", 100), "a\u{fffd}b  2026 ERROR fake \u{fffd}[31m");
+        assert_eq!(
+            safe("a\u{0}b\r\n2026 ERROR fake \u{1b}[31m", 100),
+            "a\u{fffd}b  2026 ERROR fake \u{fffd}[31m"
+        );
     }
 
     #[test]
