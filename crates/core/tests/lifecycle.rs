@@ -135,7 +135,11 @@ fn a_job_past_its_policys_total_age_is_given_up() {
     let mut life = Life::new();
     life.attempt(Outcome::retryable("503"), &policy);
     life.attempt(Outcome::retryable("503"), &policy);
-    assert_eq!(life.last_end().next, Next::Discarded { why: DiscardWhy::TooOld }, "1 s, then 2 s would be too late");
+    assert_eq!(
+        life.last_end().next,
+        Next::Discarded { why: DiscardWhy::TooOld },
+        "1 s, then 2 s would be too late"
+    );
 }
 
 /// CL17, ST1: a dead worker is an unknown outcome, and then the policy.
