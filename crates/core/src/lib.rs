@@ -17,6 +17,7 @@ pub mod id;
 pub mod job;
 pub mod limits;
 pub mod outcome;
+pub mod payload;
 pub mod policy;
 pub mod retry_after;
 pub mod sign;

@@ -17,8 +17,9 @@ use crate::limits;
 use crate::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// A checked policy. Made from [`PolicyData`] or from a [`Preset`].
-#[derive(Clone, Debug, PartialEq)]
+/// A checked policy. Made from [`PolicyData`] or from a [`Preset`]. Serialized, it is
+/// what the database keeps under its name and version.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Policy {
     name: String,
     version: u32,
@@ -35,7 +36,8 @@ pub struct Policy {
 }
 
 /// How the delay grows with the attempts that were spent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Backoff {
     /// `first × factor^(n−1)`, never more than `cap`.
     Exponential { first: Millis, factor: f64, cap: Millis },
@@ -44,7 +46,8 @@ enum Backoff {
 }
 
 /// How a random draw moves the delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Jitter {
     None,
     /// Up to this part of the delay less or more.

@@ -25,7 +25,7 @@ use tidings_core::time::Time;
 use tidings_core::unique::KeyHash;
 
 pub use insert::{Idempotency, Inserted, NewJob};
-pub use save::{Change, Saved};
+pub use save::{Change, Saved, Told, tell};
 pub use terms::{Terms, TermsOfKinds};
 
 /// Why a store could not do what it was asked.
@@ -181,6 +181,8 @@ pub enum Prune {
 pub enum Wake {
     /// A queue may have something due.
     Queue(String),
+    /// Somebody asked to cancel this running job.
+    Cancel(JobId),
     /// Somebody waits for this job.
     Awaited(JobId),
     /// This job, which somebody waits for, has finished or is held.

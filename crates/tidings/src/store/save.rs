@@ -163,3 +163,48 @@ impl ClaimColumns {
         })
     }
 }
+
+/// Times that a change is decided again because someone else wrote first.
+const CONFLICTS_MAX: usize = 100;
+
+/// What became of a command.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// The job as it is now.
+    Done(Job),
+    /// There is no such job.
+    NoSuchJob,
+    /// The core refused.
+    Refused(Refusal),
+    /// Another job has its unique key.
+    KeyTaken(JobId),
+}
+
+/// Loads, decides and saves; again if someone else wrote in between.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub async fn tell(
+    store: &dyn super::Store,
+    id: JobId,
+    command: Command<'_>,
+    now: Time,
+) -> Result<Told, super::StoreError> {
+    for _ in 0..CONFLICTS_MAX {
+        let Some(Stored { job, .. }) = store.load(&[id]).await?.into_iter().next().flatten() else {
+            return Ok(Told::NoSuchJob);
+        };
+        let change = match Change::decide(&job, command.clone(), now) {
+            Ok(change) if change.is_empty() => return Ok(Told::Done(job)),
+            Ok(change) => change,
+            Err(refusal) => return Ok(Told::Refused(refusal)),
+        };
+        let after = change.after.clone();
+        match store.save(vec![change]).await?.first() {
+            Some(Saved::Yes) => return Ok(Told::Done(after)),
+            Some(Saved::KeyTaken(holder)) => return Ok(Told::KeyTaken(*holder)),
+            Some(Saved::Conflict) | None => {}
+        }
+    }
+    Err(super::StoreError::Unavailable(format!("{id} changed {CONFLICTS_MAX} times while it was being changed")))
+}

@@ -11,7 +11,8 @@ macro_rules! statements {
         #[cfg(feature = "postgres")]
         #[allow(non_upper_case_globals, reason = "a statement is named like its file")]
         pub(crate) mod postgres {
-            $(pub(crate) const $s: &str = include_str!(concat!("../../sql/shared/", stringify!($s), ".sql"));)*
+            $(#[allow(dead_code, reason = "Postgres does some of these inside larger statements")]
+            pub(crate) const $s: &str = include_str!(concat!("../../sql/shared/", stringify!($s), ".sql"));)*
             $(pub(crate) const $b: &str = include_str!(concat!("../../sql/postgres/", stringify!($b), ".sql"));)*
             /// All of them, for the test that prepares each on its database.
             #[cfg(test)]

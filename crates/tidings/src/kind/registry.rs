@@ -1,0 +1,257 @@
+//! The kinds that a process knows.
+
+use super::{Attempt, Declaration, IntoReport, Kind, Report};
+use crate::random;
+use crate::sink::http::Trail;
+use crate::store::{Terms, TermsOfKinds};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use tidings_core::evidence::Evidence;
+use tidings_core::id::JobId;
+use tidings_core::job::Priority;
+use tidings_core::limits;
+use tidings_core::outcome::{Effect, FailureKind, Outcome};
+use tidings_core::policy::{OnUnknown, Policy};
+use tidings_core::time::{Millis, Time};
+use tidings_core::unique::UniqueStates;
+
+/// An attempt before its arguments are decoded.
+#[derive(Clone)]
+pub(crate) struct RawAttempt {
+    pub(crate) args: Arc<str>,
+    pub(crate) job_id: JobId,
+    pub(crate) number: i64,
+    pub(crate) tenant: String,
+    pub(crate) started_at: Time,
+    pub(crate) trail: Trail,
+}
+
+type Handler = Arc<dyn Fn(RawAttempt) -> BoxFuture<'static, Report> + Send + Sync>;
+
+/// A kind with its handler.
+#[derive(Clone)]
+pub(crate) struct Registered {
+    pub(crate) declaration: Declaration,
+    pub(crate) queue: String,
+    pub(crate) time_limit: Millis,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) handler: Handler,
+    check: fn(&str) -> Result<Option<String>, BadArgs>,
+    on_unknown: fn(&Policy, &str) -> OnUnknown,
+}
+
+/// What everybody may know of a kind, as it is set in this process.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// Whose workers take it.
+    pub queue: String,
+    /// When it is tried again.
+    pub policy: Arc<Policy>,
+    /// Hard limit of one attempt.
+    pub time_limit: Millis,
+}
+
+/// Arguments that do not decode to their kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct BadArgs {
+    /// The field, like `args.headers.accept`.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A kind or a setting that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryRefused {
+    /// Two handlers for one name.
+    #[error("kind `{0}` is registered twice; a kind has one handler")]
+    Twice(String),
+    /// A setting for a kind that is not there.
+    #[error("there is no kind `{kind}`; known kinds are: {known}")]
+    UnknownKind {
+        /// What was named.
+        kind: String,
+        /// What there is.
+        known: String,
+    },
+    /// A name that cannot be one.
+    #[error("`{0}` cannot be the name of a kind or queue: use 1 to {1} of a-z, 0-9, `.`, `_` and `-`")]
+    BadName(String, usize),
+    /// A time limit that cannot be one.
+    #[error("kind `{kind}` has a time limit of {time_limit_ms} ms; write 1 to {most}", most = limits::TIME_LIMIT_MAX.0)]
+    BadTimeLimit {
+        /// Which kind.
+        kind: String,
+        /// What was written.
+        time_limit_ms: i64,
+    },
+}
+
+/// Every kind of a process, by name.
+#[derive(Clone, Default)]
+pub struct Registry {
+    kinds: BTreeMap<String, Registered>,
+}
+
+impl Registry {
+    /// Adds a kind. Its handler gets a clone of `state` for each attempt.
+    ///
+    /// # Errors
+    /// When the name or the time limit cannot be, or the name is taken.
+    pub fn add<K, S, F, Fut>(&mut self, state: S, handler: F) -> Result<(), RegistryRefused>
+    where
+        K: Kind,
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S, Attempt<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoReport> + Send + 'static,
+    {
+        let declaration = K::DECLARATION;
+        let registered = Registered {
+            declaration,
+            queue: declaration.queue.to_owned(),
+            time_limit: declaration.time_limit,
+            policy: Arc::new(declaration.policy.policy()),
+            handler: Arc::new(move |raw| match decode::<K>(&raw.args) {
+                Ok(args) => {
+                    let RawAttempt { job_id, number, tenant, started_at, trail, .. } = raw;
+                    let attempt = Attempt { args, job_id, number, tenant, started_at, trail };
+                    handler(state.clone(), attempt).map(IntoReport::into_report).boxed()
+                }
+                Err(bad) => std::future::ready(undecodable(&bad)).boxed(),
+            }),
+            check: |args| decode::<K>(args).map(|args| args.unique_key()),
+            on_unknown: |policy, args| match decode::<K>(args) {
+                Ok(args) => args.on_unknown(policy),
+                // Its handler will discard it; until then, nothing is sent again by itself.
+                Err(_) => OnUnknown::Hold,
+            },
+        };
+        let name = declaration.name;
+        check_name(name, limits::KIND_BYTES_MAX)?;
+        registered.check_settings()?;
+        if self.kinds.insert(name.to_owned(), registered).is_some() {
+            return Err(RegistryRefused::Twice(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Sets a kind's policy, queue or time limit over what it declares.
+    ///
+    /// # Errors
+    /// When there is no such kind, or the value cannot be.
+    pub fn set(
+        &mut self,
+        kind: &str,
+        policy: Option<Policy>,
+        queue: Option<String>,
+        time_limit: Option<Millis>,
+    ) -> Result<(), RegistryRefused> {
+        let known = self.names().join(", ");
+        let registered = self
+            .kinds
+            .get_mut(kind)
+            .ok_or_else(|| RegistryRefused::UnknownKind { kind: kind.to_owned(), known })?;
+        registered.policy = policy.map_or_else(|| Arc::clone(&registered.policy), Arc::new);
+        registered.queue = queue.unwrap_or_else(|| registered.queue.clone());
+        registered.time_limit = time_limit.unwrap_or(registered.time_limit);
+        registered.check_settings()
+    }
+
+    /// The names of the kinds, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        self.kinds.keys().map(String::as_str).collect()
+    }
+
+    /// The kinds as they are set.
+    pub fn declared(&self) -> Vec<Declared> {
+        self.kinds
+            .iter()
+            .map(|(name, kind)| Declared {
+                name: name.clone(),
+                queue: kind.queue.clone(),
+                policy: Arc::clone(&kind.policy),
+                time_limit: kind.time_limit,
+            })
+            .collect()
+    }
+
+    /// The queues that the kinds name, sorted.
+    pub fn queues(&self) -> BTreeSet<String> {
+        self.kinds.values().map(|kind| kind.queue.clone()).collect()
+    }
+
+    pub(crate) fn get(&self, kind: &str) -> Option<&Registered> {
+        self.kinds.get(kind)
+    }
+
+    /// The terms on which a store takes these kinds.
+    pub(crate) fn terms(&self) -> TermsOfKinds {
+        let terms: HashMap<String, Terms> =
+            self.kinds.iter().map(|(name, kind)| (name.clone(), kind.terms())).collect();
+        TermsOfKinds::new(terms, random::draw)
+    }
+}
+
+impl Registered {
+    /// Decodes arguments; their unique key, if they have one.
+    pub(crate) fn check(&self, args: &str) -> Result<Option<String>, BadArgs> {
+        (self.check)(args)
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.declaration.priority
+    }
+
+    pub(crate) fn unique_states(&self) -> UniqueStates {
+        self.declaration.unique_states
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            policy: Arc::clone(&self.policy),
+            lease: Millis(self.time_limit.0 + limits::LEASE_MARGIN.0),
+            on_unknown: self.on_unknown,
+        }
+    }
+
+    fn check_settings(&self) -> Result<(), RegistryRefused> {
+        check_name(&self.queue, limits::QUEUE_BYTES_MAX)?;
+        if !(1..=limits::TIME_LIMIT_MAX.0).contains(&self.time_limit.0) {
+            let (kind, time_limit_ms) = (self.declaration.name.to_owned(), self.time_limit.0);
+            return Err(RegistryRefused::BadTimeLimit { kind, time_limit_ms });
+        }
+        Ok(())
+    }
+}
+
+/// Names of kinds and queues go into notifications and metrics: short, plain words.
+pub(crate) fn check_name(name: &str, bytes_max: usize) -> Result<(), RegistryRefused> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > bytes_max || !name.chars().all(plain) {
+        return Err(RegistryRefused::BadName(name.chars().take(80).collect(), bytes_max));
+    }
+    Ok(())
+}
+
+fn decode<K: DeserializeOwned>(args: &str) -> Result<K, BadArgs> {
+    let mut json = serde_json::Deserializer::from_str(args);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let path = if path == "." { "args".to_owned() } else { format!("args.{path}") };
+        BadArgs { path, problem: error.into_inner().to_string() }
+    })
+}
+
+/// Arguments that do not decode today will not decode tomorrow.
+fn undecodable(bad: &BadArgs) -> Report {
+    Report {
+        outcome: Outcome::discard(format!("the arguments do not decode to the kind: {bad}")),
+        evidence: Evidence::plain(Effect::None, Some(FailureKind::BadArguments)),
+    }
+}

@@ -1,0 +1,62 @@
+//! Jobs enqueued inside the caller's own transaction: change and job commit
+//! together or vanish together.
+//!
+//! The caller's transaction stays the caller's: nothing is committed here, and no
+//! wake-up is sent from inside (it would take a lock that all commits share). Call
+//! [`Tidings::wake`] after the commit, or let a poll find the job.
+
+use crate::client::{Tidings, receipt};
+use crate::enqueue::{Enqueue, EnqueueRefused, Receipt};
+use crate::kind::Kind;
+
+#[cfg(feature = "sqlite")]
+impl Tidings {
+    /// Enqueues inside a transaction on the SQLite file that Tidings was opened on.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// # use tidings::{Declaration, Kind, Tidings};
+    /// # #[derive(Serialize, Deserialize)] struct Welcome { to: String }
+    /// # impl Kind for Welcome { const DECLARATION: Declaration = Declaration::new("welcome"); }
+    /// # fn sign_up(tidings: &Tidings, db: &mut rusqlite::Connection) -> Result<(), Box<dyn std::error::Error>> {
+    /// let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    /// tx.execute("INSERT INTO account (name) VALUES (?1)", ["ann"])?;
+    /// tidings.enqueue_in_sqlite(&tx, Welcome { to: "ann".into() })?;
+    /// tx.commit()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When the job is refused at the door, or by the database: roll back then.
+    pub fn enqueue_in_sqlite<K: Kind>(
+        &self,
+        tx: &rusqlite::Transaction<'_>,
+        job: impl Into<Enqueue<K>>,
+    ) -> Result<Receipt, EnqueueRefused> {
+        let new = self.door().typed(&job.into())?;
+        let inserted = crate::store::sqlite::insert_in(tx, vec![new])?;
+        inserted.into_iter().next().map_or_else(no_answer, receipt)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Tidings {
+    /// Enqueues inside a transaction on the Postgres that Tidings was opened on.
+    ///
+    /// # Errors
+    /// When the job is refused at the door, or by the database: the transaction has
+    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on.
+    pub async fn enqueue_in_postgres<K: Kind>(
+        &self,
+        tx: &tokio_postgres::Transaction<'_>,
+        job: impl Into<Enqueue<K>>,
+    ) -> Result<Receipt, EnqueueRefused> {
+        let new = self.door().typed(&job.into())?;
+        let inserted = crate::store::postgres::insert_in(tx, vec![new]).await?;
+        inserted.into_iter().next().map_or_else(no_answer, receipt)
+    }
+}
+
+fn no_answer() -> Result<Receipt, EnqueueRefused> {
+    Err(EnqueueRefused::Store(crate::store::StoreError::Unavailable("the insert gave no answer".into())))
+}

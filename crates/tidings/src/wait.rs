@@ -1,0 +1,85 @@
+//! Receipts: a caller may stand and wait for a job, for a time.
+//!
+//! Waiters are woken by the worker that ends the job, here or in another process;
+//! a slow poll finds what a lost wake-up did not tell. At most [`WAITERS_MAX`] wait
+//! at once: waiting is a courtesy, and must not take the place of work.
+
+use crate::client::ActRefused;
+use crate::enqueue::Receipt;
+use crate::store::Store;
+use crate::wake::Wakes;
+use std::time::Duration;
+use tidings_core::id::JobId;
+use tidings_core::job::{Job, State};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+
+/// Callers that may wait at once; the next gets its receipt at once.
+pub const WAITERS_MAX: usize = 64;
+const POLL: Duration = Duration::from_secs(1);
+
+/// What a wait came to.
+#[derive(Clone, Debug)]
+pub enum Waited {
+    /// The job has finished, or is held.
+    Settled(Box<Job>),
+    /// Not yet: its state can be read by this receipt.
+    Receipt(Receipt),
+}
+
+pub(crate) struct Waits {
+    places: Semaphore,
+}
+
+impl Waits {
+    pub(crate) fn new() -> Waits {
+        Waits { places: Semaphore::new(WAITERS_MAX) }
+    }
+
+    pub(crate) async fn wait(
+        &self,
+        store: &dyn Store,
+        wakes: &Wakes,
+        id: JobId,
+        at_most: Duration,
+    ) -> Result<Waited, ActRefused> {
+        let receipt = Waited::Receipt(Receipt { id, existing: true });
+        let Ok(_place) = self.places.try_acquire() else {
+            // The job must exist all the same: a receipt for nothing is a lie.
+            return Ok(settled(store, id).await?.unwrap_or(receipt));
+        };
+        // Registered before the first look, so that nothing falls between.
+        let signal = wakes.wait_for(id);
+        let result = until_settled(store, id, &signal, Instant::now() + at_most).await;
+        wakes.forget(id, &signal);
+        Ok(result?.unwrap_or(receipt))
+    }
+}
+
+async fn until_settled(
+    store: &dyn Store,
+    id: JobId,
+    signal: &Notify,
+    deadline: Instant,
+) -> Result<Option<Waited>, ActRefused> {
+    loop {
+        if let Some(settled) = settled(store, id).await? {
+            return Ok(Some(settled));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        let next_look = deadline.min(Instant::now() + POLL);
+        tokio::select! {
+            () = signal.notified() => {}
+            () = tokio::time::sleep_until(next_look) => {}
+        }
+    }
+}
+
+async fn settled(store: &dyn Store, id: JobId) -> Result<Option<Waited>, ActRefused> {
+    let stored = store.load(&[id]).await?.into_iter().next().flatten();
+    let job = stored.ok_or(ActRefused::NoSuchJob(id))?.job;
+    let over = job.state.finished_at().is_some() || matches!(job.state, State::Held);
+    Ok(over.then(|| Waited::Settled(Box::new(job))))
+}

@@ -1,0 +1,160 @@
+//! Wake-ups are hints. A lost one costs a poll, never a job.
+//!
+//! Inside a process they are signals; between processes the store carries them,
+//! gathered so that a burst of enqueues is a handful of messages.
+
+use crate::store::{Store, Wake};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tidings_core::id::JobId;
+use tokio::sync::{Notify, mpsc};
+
+/// Least time between two messages to other processes.
+const ANNOUNCE_GAP: Duration = Duration::from_millis(5);
+/// Hints that may wait to be announced; more are dropped.
+const OUTBOUND_MAX: usize = 4_096;
+/// Jobs that other processes wait for, as far as this one remembers.
+const AWAITED_MAX: usize = 4_096;
+
+/// Where hints come together.
+#[derive(Clone)]
+pub(crate) struct Wakes {
+    inner: Arc<Inner>,
+    outbound: mpsc::Sender<Wake>,
+}
+
+#[derive(Default)]
+struct Inner {
+    queues: Mutex<HashMap<String, Arc<Notify>>>,
+    settled: Mutex<HashMap<JobId, Vec<Arc<Notify>>>>,
+    cancelled: Notify,
+    awaited_elsewhere: Mutex<HashSet<JobId>>,
+}
+
+impl Wakes {
+    /// Connects this process's hints to the others'.
+    pub(crate) fn start(store: Arc<dyn Store>) -> Wakes {
+        let (outbound, pending) = mpsc::channel(OUTBOUND_MAX);
+        let wakes = Wakes { inner: Arc::new(Inner::default()), outbound };
+        if let Some(inbound) = store.listen() {
+            tokio::spawn(take_in(Arc::downgrade(&wakes.inner), inbound));
+        }
+        tokio::spawn(announce(store, pending));
+        wakes
+    }
+
+    /// The signal of a queue.
+    pub(crate) fn queue(&self, queue: &str) -> Arc<Notify> {
+        let mut queues = lock(&self.inner.queues);
+        Arc::clone(queues.entry(queue.to_owned()).or_default())
+    }
+
+    /// The signal that a running job may have been cancelled.
+    pub(crate) fn cancelled(&self) -> &Notify {
+        &self.inner.cancelled
+    }
+
+    /// Something is due in a queue.
+    pub(crate) fn enqueued(&self, queue: &str) {
+        self.inner.wake_queue(queue);
+        self.tell(Wake::Queue(queue.to_owned()));
+    }
+
+    /// Somebody asked to cancel a running job.
+    pub(crate) fn cancel(&self, id: JobId) {
+        self.inner.cancelled.notify_waiters();
+        self.tell(Wake::Cancel(id));
+    }
+
+    /// A job has finished, or is held.
+    pub(crate) fn settled(&self, id: JobId) {
+        self.inner.wake_waiters(id);
+        if lock(&self.inner.awaited_elsewhere).remove(&id) {
+            self.tell(Wake::Settled(id));
+        }
+    }
+
+    /// A signal for the moment at which the job settles, here or elsewhere.
+    pub(crate) fn wait_for(&self, id: JobId) -> Arc<Notify> {
+        let signal = Arc::new(Notify::new());
+        lock(&self.inner.settled).entry(id).or_default().push(Arc::clone(&signal));
+        self.tell(Wake::Awaited(id));
+        signal
+    }
+
+    /// Nobody waits on this signal any more.
+    pub(crate) fn forget(&self, id: JobId, signal: &Arc<Notify>) {
+        let mut settled = lock(&self.inner.settled);
+        if let Some(signals) = settled.get_mut(&id) {
+            signals.retain(|other| !Arc::ptr_eq(other, signal));
+            if signals.is_empty() {
+                settled.remove(&id);
+            }
+        }
+    }
+
+    fn tell(&self, wake: Wake) {
+        // Full or stopped: a hint is lost, and a poll later the work is found.
+        let _lost = self.outbound.try_send(wake);
+    }
+}
+
+impl Inner {
+    /// An empty name is every queue: hints may have been missed.
+    fn wake_queue(&self, queue: &str) {
+        let queues = lock(&self.queues);
+        for (_, signal) in queues.iter().filter(|(name, _)| queue.is_empty() || *name == queue) {
+            signal.notify_one();
+        }
+    }
+
+    fn wake_waiters(&self, id: JobId) {
+        for signal in lock(&self.settled).get(&id).into_iter().flatten() {
+            signal.notify_one();
+        }
+    }
+
+    fn take(&self, wake: Wake) {
+        match wake {
+            Wake::Queue(queue) => self.wake_queue(&queue),
+            Wake::Settled(id) => self.wake_waiters(id),
+            Wake::Cancel(_) => self.cancelled.notify_waiters(),
+            Wake::Awaited(id) => {
+                let mut awaited = lock(&self.awaited_elsewhere);
+                if awaited.len() >= AWAITED_MAX {
+                    // Whoever is forgotten here still polls.
+                    awaited.clear();
+                }
+                awaited.insert(id);
+            }
+        }
+    }
+}
+
+async fn take_in(inner: std::sync::Weak<Inner>, mut inbound: mpsc::Receiver<Wake>) {
+    while let Some(wake) = inbound.recv().await {
+        let Some(inner) = inner.upgrade() else { return };
+        inner.take(wake);
+    }
+}
+
+async fn announce(store: Arc<dyn Store>, mut pending: mpsc::Receiver<Wake>) {
+    while let Some(first) = pending.recv().await {
+        let mut wakes = vec![first];
+        while let Ok(wake) = pending.try_recv() {
+            if !wakes.contains(&wake) {
+                wakes.push(wake);
+            }
+        }
+        if let Err(problem) = store.announce(&wakes).await {
+            tracing::debug!(%problem, "wake-ups were not announced; polling goes on");
+        }
+        tokio::time::sleep(ANNOUNCE_GAP).await;
+    }
+}
+
+/// A panic while one of these was held left a map of signals, which is as good as before.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
