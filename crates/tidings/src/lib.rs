@@ -1,1 +1,2 @@
 //! A durable job layer.
+pub mod sink;
