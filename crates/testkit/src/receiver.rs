@@ -18,6 +18,7 @@ pub use step::Step;
 pub use tls::{Tls, authority};
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -29,7 +30,7 @@ use tokio::task::JoinHandle;
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// One request as it arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Received {
     /// Request method.
     pub method: String,
@@ -52,6 +53,20 @@ impl Received {
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
+    }
+}
+
+impl fmt::Debug for Received {
+    /// As text, and the beginning of the body only: it is for a person.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Received { method, path, headers, body, body_complete, order, connection } = self;
+        let end = if *body_complete { "complete" } else { "incomplete" };
+        write!(formatter, "request {order} on connection {connection}: {method} {path}")?;
+        for (name, value) in headers {
+            write!(formatter, " | {name}: {}", String::from_utf8_lossy(value))?;
+        }
+        let shown = String::from_utf8_lossy(&body[..body.len().min(200)]);
+        write!(formatter, " | body ({} bytes, {end}): {shown}", body.len())
     }
 }
 

@@ -16,14 +16,28 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Most addresses of one name that are tried.
 const ADDRESSES_TRIED_MAX: usize = 8;
 
 /// A connection, encrypted or not.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
+    /// The TCP connection underneath.
+    fn tcp(&self) -> &TcpStream;
+}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl Stream for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Stream for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
 
 /// Opens a connection to the target, or says why there is none.
 pub(super) async fn open(
@@ -114,7 +128,7 @@ async fn handshake(
     tcp: TcpStream,
     clock: &Clock,
     trail: &Trail,
-) -> Result<impl Stream + use<>, Ending> {
+) -> Result<TlsStream<TcpStream>, Ending> {
     trail.enter(Phase::Tls);
     let limit_ms = clock.limits.tls_ms;
     let name = server_name(target)?;

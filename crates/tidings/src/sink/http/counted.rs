@@ -30,6 +30,18 @@ impl Counted {
     }
 }
 
+impl Drop for Counted {
+    /// An exchange that is given up ends at once: without the reset, the kernel
+    /// would go on to deliver what it still holds of the request, after the
+    /// attempt was recorded and perhaps while the next one is made.
+    fn drop(&mut self) {
+        if !self.trail.is_over() {
+            // A connection that is gone already needs no reset.
+            let _ = self.stream.tcp().set_zero_linger();
+        }
+    }
+}
+
 impl AsyncRead for Counted {
     fn poll_read(
         mut self: Pin<&mut Self>,

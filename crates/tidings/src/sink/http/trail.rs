@@ -192,6 +192,11 @@ impl Trail {
         });
     }
 
+    /// The request went out and its answer came in, both to their ends.
+    pub(super) fn is_over(&self) -> bool {
+        self.with(|state| state.body_ended && state.request.is_complete())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.0.lock().expect("nothing panics while it holds a trail")
     }
