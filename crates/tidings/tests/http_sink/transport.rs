@@ -208,3 +208,11 @@ async fn a_future_that_is_dropped_before_it_connected_has_sent_nothing() {
     assert!(trail.nothing_was_sent());
     assert_eq!(trail.evidence().unwrap().phase, Phase::Dns);
 }
+
+#[tokio::test]
+async fn the_systems_resolver_finds_the_local_host() {
+    let receiver = Receiver::start([Step::status(200)]).await;
+    let seen = send(&sink(), post(format!("http://localhost:{}/", receiver.addr().port()))).await;
+    assert_eq!(seen.sent.ending, Ending::Answer { status: 200 }, "{:?}", seen.sent);
+    assert_eq!(seen.sent.evidence.origin, receiver.url("").replace("127.0.0.1", "localhost"));
+}

@@ -137,3 +137,6 @@ fn broken(error: &hyper::Error, trail: &Trail) -> Ending {
 fn source_of(error: &hyper::Error) -> Option<String> {
     std::error::Error::source(error).map(ToString::to_string)
 }
+
+#[cfg(test)]
+mod tests;
