@@ -75,7 +75,8 @@ impl Default for HttpSinkConfig {
 pub enum HttpSinkError {
     /// One of the extra certificate authorities cannot be used.
     #[error(
-        "extra certificate authority {number} cannot be used ({problem}); give the authority's certificate as DER"
+        "extra certificate authority {number} cannot be used ({problem}); \
+         give the authority's certificate as DER"
     )]
     BadRoot {
         /// 1 for the first one given.
