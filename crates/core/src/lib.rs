@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod evolve;
 pub mod fact;
 pub mod guard;
+pub mod headers;
 pub mod id;
 pub mod job;
 pub mod limits;

@@ -1,3 +1,65 @@
 //! A durable job layer and delivery library on SQLite and PostgreSQL.
+//!
+//! A kind is the type of its arguments, its declaration is data, its handler is
+//! an async function that returns an outcome. The job layer alone retries, and
+//! every attempt leaves evidence.
+//!
+//! ```no_run
+//! use serde::{Deserialize, Serialize};
+//! use tidings::{Attempt, Declaration, Kind, Outcome, Preset, Tidings};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Welcome {
+//!     to: String,
+//! }
+//!
+//! impl Kind for Welcome {
+//!     const DECLARATION: Declaration = Declaration::new("welcome.send").policy(Preset::Mail);
+//! }
+//!
+//! async fn send(mailer: String, attempt: Attempt<Welcome>) -> Outcome {
+//!     println!("{mailer} writes to {}", attempt.args.to);
+//!     Outcome::Accepted
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let tidings = Tidings::builder().kind("the mailer".to_owned(), send).open("sqlite:app.db").await?;
+//! let workers = tidings.work().await?;
+//! tidings.enqueue(Welcome { to: "ann".into() }).await?;
+//! workers.stop().await;
+//! # Ok(()) }
+//! ```
 
+mod attempt;
+mod builder;
+mod client;
+pub mod clock;
+mod enqueue;
+pub mod inspect;
+pub mod kind;
+mod outbox;
+mod parts;
+pub mod random;
+mod settings;
+pub mod sink;
 pub mod store;
+pub mod testing;
+mod ticker;
+mod wait;
+mod wake;
+mod worker;
+mod writer;
+
+pub use builder::{Builder, OpenRefused};
+pub use client::{ActRefused, Tidings};
+pub use enqueue::{Enqueue, EnqueueOptions, EnqueueRefused, IDEMPOTENCY_KEPT, Receipt};
+pub use kind::{Attempt, Declaration, IntoReport, Kind, Report};
+pub use settings::{Retention, Settings, WORKERS_DEFAULT};
+pub use tidings_core as core;
+pub use tidings_core::fact::{Act, Resolution};
+pub use tidings_core::id::JobId;
+pub use tidings_core::outcome::Outcome;
+pub use tidings_core::policy::{Policy, Preset};
+pub use tidings_core::time::{Millis, Time};
+pub use wait::{WAITERS_MAX, Waited};
+pub use worker::{WorkRefused, Workers};
