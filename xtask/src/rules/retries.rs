@@ -1,0 +1,177 @@
+//! Rule: only the job layer tries again, and only the job layer waits.
+
+use super::Rule;
+use super::rust_source::{Token, code, is_test_file};
+use super::tree::{Finding, Tree};
+
+pub(super) const RULE: Rule = Rule {
+    name: "Nothing outside the job layer tries again, or waits for a time",
+    why: "Retry has one owner: three nested layers of three tries turn one failure into 27 requests, and none of \
+          them is in the evidence. A retry needs one of three things, and each leaves words: an option of a client \
+          or a crate for retrying (allowed nowhere), a wait between two tries (`sleep`, `interval`), or a loop \
+          that counts tries (a `for` over a range whose variable is `_` or is named after tries, or a counter \
+          such as `retries`). The latter two are allowed in the files of the table `ALLOWED` in \
+          `xtask/src/rules/retries.rs`, each with its reason. Read are the shipped crates and the examples, \
+          outside comments, literals and test code; the core cannot wait at all by its own rule. A deadline \
+          (`timeout`) is not a wait. A line of the table that is not needed any more is refused too. What text \
+          cannot show, a test counts: requests on the wire against attempts recorded.",
+    check,
+};
+
+/// Options and crates that retry on their own.
+#[rustfmt::skip]
+const OPTIONS: &[&str] = &[
+    "RetryLayer", "RetryPolicy", "RetryTransientMiddleware", "ExponentialBackoff", "backoff", "backon", "tokio_retry",
+    "tokio_retry2", "again", "retry_canceled_requests", "set_max_retries", "max_retries", "with_retries",
+    "with_retry", "retry_if", "retry_notify", "set_redirect", "FollowRedirect", "follow_redirects",
+];
+
+/// Functions that wait until a time.
+const WAITS: &[&str] = &["sleep", "sleep_until", "interval", "interval_at", "park_timeout", "wait_timeout"];
+
+/// Counters of tries. (`attempts` is a word of the domain and is not one.)
+const COUNTERS: &[&str] = &["retries", "retry_count", "retries_left", "tries", "tries_left", "attempts_left"];
+
+/// Files of the job layer, by the beginning of their path, that may wait and loop.
+#[rustfmt::skip]
+const ALLOWED: &[(&str, &str)] = &[
+    ("crates/tidings/src/worker", "waits for due work and for the stop; a failing database is asked again"),
+    ("crates/tidings/src/ticker", "runs what is due by the clock"),
+    ("crates/tidings/src/wake", "listens again after its connection broke; polls without it"),
+    ("crates/tidings/src/writer", "waits a few milliseconds so that one transaction serves many"),
+    ("crates/tidings/src/clock", "asks the database for the time now and then"),
+    ("crates/tidings/src/store/retry", "tries a transaction again that the database itself refused, sends nothing"),
+];
+
+/// What is shipped. The test kit, the benchmarks and the commands drive it.
+const READ: &[&str] = &[
+    "crates/core/src/",
+    "crates/tidings/src/",
+    "crates/tidings-server/src/",
+    "examples/",
+    "crates/tidings/examples/",
+];
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let is_read = |path: &str| READ.iter().any(|folder| path.starts_with(folder)) && !is_test_file(path);
+    let mut found = vec![];
+    let mut needed = vec![false; ALLOWED.len()];
+    let mut written = vec![false; ALLOWED.len()];
+    for (path, text) in tree.under("", ".rs").filter(|(path, _)| is_read(path)) {
+        let code = code(text);
+        let line = ALLOWED.iter().position(|(allowed, _)| covers(allowed, path));
+        let tries = tries(path, &code);
+        if let Some(line) = line {
+            written[line] = true;
+            needed[line] |= !tries.is_empty();
+        } else {
+            found.extend(tries);
+        }
+        found.extend(options(path, &code));
+    }
+    for (at, (path, _)) in ALLOWED.iter().enumerate() {
+        if written[at] && !needed[at] {
+            found.push(Finding::file(path, "neither waits nor loops: remove its line from `ALLOWED`"));
+        }
+    }
+    found
+}
+
+/// `crates/tidings/src/worker` covers `worker.rs` and what lies in `worker/`.
+fn covers(allowed: &str, path: &str) -> bool {
+    path.strip_prefix(allowed).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+fn options(path: &str, code: &[Token]) -> Vec<Finding> {
+    let is_option = |at: &usize| {
+        let turned_off = code.get(at + 1).is_some_and(|t| t.text == "(")
+            && code.get(at + 2).is_some_and(|t| t.text == "false");
+        OPTIONS.contains(&code[*at].text.as_str()) && !turned_off
+    };
+    let said = |at: usize| {
+        let advice = "it would try again on its own; classify the failure and let the job's policy decide";
+        Finding::line(path, code[at].line, format!("`{}`: {advice}", code[at].text))
+    };
+    (0..code.len()).filter(is_option).map(said).collect()
+}
+
+fn tries(path: &str, code: &[Token]) -> Vec<Finding> {
+    let words = code.iter().filter_map(|token| {
+        let word = token.text.as_str();
+        let problem = if WAITS.contains(&word) {
+            "waits for a time: a due time in the database waits instead"
+        } else if COUNTERS.contains(&word) {
+            "counts tries: the job's policy counts them"
+        } else {
+            return None;
+        };
+        Some(Finding::line(path, token.line, format!("`{word}` {problem}")))
+    });
+    let loops = (0..code.len()).filter(|at| is_loop_of_tries(&code[*at..])).map(|at| {
+        let advice = "the job's policy decides whether to try again";
+        Finding::line(path, code[at].line, format!("this `for` reads like a loop of tries: {advice}"))
+    });
+    words.chain(loops).collect()
+}
+
+/// `for _ in 0..3 {`, `for attempt in 1..=max {`.
+fn is_loop_of_tries(code: &[Token]) -> bool {
+    let [word, variable, inside, rest @ ..] = code else { return false };
+    let named_after_tries =
+        ["attempt", "retr", "try", "tries"].iter().any(|part| variable.text.contains(part));
+    let mut head = rest.iter().take_while(|token| token.text != "{");
+    let is_range = head.clone().zip(head.by_ref().skip(1)).any(|(a, b)| a.text == "." && b.text == ".");
+    word.text == "for" && inside.text == "in" && (variable.text == "_" || named_after_tries) && is_range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(file: &str, text: &str) -> String {
+        RULE.of(&[(file, text)]).join("\n")
+    }
+
+    #[test]
+    fn every_way_to_try_again_is_refused_outside_the_job_layer() {
+        let sink = "crates/tidings/src/sink/http.rs";
+        let table = [
+            ("async fn f() { loop { send().await; tokio::time::sleep(PAUSE).await; } }", "`sleep` waits"),
+            ("use std::thread::sleep as nap;", "`sleep` waits"),
+            ("let mut ticks = tokio::time::interval(PERIOD);", "`interval` waits"),
+            ("for _ in 0..3 { send()?; }", "loop of tries"),
+            ("for attempt in 1..=limit { send()?; }", "loop of tries"),
+            ("let mut retries = 0; while retries < 3 { retries += 1; }", "`retries` counts"),
+            ("builder.retry_canceled_requests(true);", "try again on its own"),
+            ("ServiceBuilder::new().layer(RetryLayer::new(policy))", "try again on its own"),
+            ("backoff::future::retry(policy, send)", "try again on its own"),
+        ];
+        for (text, expected) in table {
+            assert!(of(sink, text).contains(expected), "{text}\n{}", of(sink, text));
+        }
+        assert!(of("crates/tidings/src/worker.rs", "sleep(); f(RetryLayer)").contains("RetryLayer"));
+    }
+
+    #[test]
+    fn the_job_layer_waits_and_the_rest_has_deadlines() {
+        let table = [
+            ("crates/tidings/src/worker/claim.rs", "tokio::time::sleep(PAUSE).await"),
+            (
+                "crates/tidings/src/sink/http.rs",
+                "builder.retry_canceled_requests(false); timeout(limit, send()).await",
+            ),
+            ("crates/tidings/src/sink/http.rs", "// sleep\nlet said = \"sleep\"; for header in headers {}"),
+            ("crates/tidings-server/src/cli/trace.rs", "for attempt in &job.attempts { print(attempt) }"),
+            ("crates/testkit/src/receiver.rs", "tokio::time::sleep(PAUSE).await"),
+            ("crates/tidings/tests/store.rs", "for _ in 0..3 { enqueue() }"),
+        ];
+        for (file, text) in table {
+            assert_eq!(of(file, text), "", "{file}: {text}");
+        }
+    }
+
+    #[test]
+    fn an_exception_that_is_not_needed_is_refused() {
+        assert!(of("crates/tidings/src/ticker.rs", "fn f() {}").contains("remove its line"));
+    }
+}
