@@ -57,7 +57,8 @@ fn node() -> Result<PathBuf, String> {
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let wanted = format!("{PACKAGE}@{NODE_VERSION}");
-    let npm = ["install", "--silent", "--no-audit", "--no-fund", "--fetch-retries=1", wanted.as_str()];
+    let npm =
+        ["install", "--loglevel=error", "--no-audit", "--no-fund", "--fetch-retries=1", wanted.as_str()];
     process::run_quietly(Command::new("npm").args(npm).arg("--prefix").arg(&folder))?;
     Ok(folder)
 }
