@@ -1,1 +1,3 @@
-//! A durable job layer.
+//! A durable job layer and delivery library on SQLite and PostgreSQL.
+
+pub mod store;

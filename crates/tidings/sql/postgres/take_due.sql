@@ -1,0 +1,17 @@
+-- The first due jobs of a queue, most urgent rank first, locked. One index range a rank.
+SELECT
+    due.id, due.kind, due.queue, due.priority, due.tenant, due.enqueued_at_ms, due.run_at_ms,
+    due.unique_key_hash, due.unique_states, due.args, due.version, due.state, due.due_at_ms,
+    due.due_rank, due.worker, due.started_at_ms, due.came_from, due.on_unknown,
+    due.cancel_requested, due.accepted_late, due.claims, due.attempts, due.snoozes, due.crashes
+FROM unnest($5::smallint[]) AS level (rank)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM tidings.job
+    WHERE queue = $1 AND due_rank = level.rank AND due_at_ms <= $2 AND kind = ANY ($3)
+    ORDER BY due_at_ms, id
+    LIMIT $4
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS due
+WHERE NOT EXISTS (SELECT 1 FROM tidings.paused_queue WHERE queue = $1)
+LIMIT $4

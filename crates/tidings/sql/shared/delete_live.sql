@@ -1,0 +1,2 @@
+DELETE FROM tidings.job
+WHERE id = $1 AND version = $2

@@ -1,0 +1,3 @@
+SELECT body
+FROM tidings.policy
+WHERE name = $1 AND version = $2

@@ -1,0 +1,2 @@
+DELETE FROM tidings.paused_queue
+WHERE queue = $1
