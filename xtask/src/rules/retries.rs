@@ -11,18 +11,22 @@ pub(super) const RULE: Rule = Rule {
           or a crate for retrying (allowed nowhere), a wait between two tries (`sleep`, `interval`), or a loop \
           that counts tries (a `for` over a range whose variable is `_` or is named after tries, or a counter \
           such as `retries`). The latter two are allowed in the files of the table `ALLOWED` in \
-          `xtask/src/rules/retries.rs`, each with its reason. Read are the shipped crates and the examples, \
-          outside comments, literals and test code; the core cannot wait at all by its own rule. A deadline \
+          `xtask/src/rules/retries.rs`, each with its reason. Read are the library, the server and the \
+          examples, outside comments, literals and test code; the core, where policies live, cannot wait at all \
+          by its own rule. A deadline \
           (`timeout`) is not a wait. A line of the table that is not needed any more is refused too. What text \
           cannot show, a test counts: requests on the wire against attempts recorded.",
     check,
 };
 
-/// Options and crates that retry on their own.
+/// Crates that retry on their own; `deny.toml` bans them too.
+const CRATES: &[&str] = &["backoff", "backon", "tokio_retry", "tokio_retry2", "again"];
+
+/// Options of clients that retry on their own.
 #[rustfmt::skip]
 const OPTIONS: &[&str] = &[
-    "RetryLayer", "RetryPolicy", "RetryTransientMiddleware", "ExponentialBackoff", "backoff", "backon", "tokio_retry",
-    "tokio_retry2", "again", "retry_canceled_requests", "set_max_retries", "max_retries", "with_retries",
+    "RetryLayer", "RetryPolicy", "RetryTransientMiddleware", "ExponentialBackoff",
+    "retry_canceled_requests", "set_max_retries", "max_retries", "with_retries",
     "with_retry", "retry_if", "retry_notify", "set_redirect", "FollowRedirect", "follow_redirects",
 ];
 
@@ -43,7 +47,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/tidings/src/store/retry", "tries a transaction again that the database itself refused, sends nothing"),
 ];
 
-/// What is shipped. The test kit, the benchmarks and the commands drive it.
+/// What is shipped and can wait. The test kit, the benchmarks and the commands drive it.
 const READ: &[&str] = &[
     "crates/core/src/",
     "crates/tidings/src/",
@@ -86,13 +90,20 @@ fn options(path: &str, code: &[Token]) -> Vec<Finding> {
     let is_option = |at: &usize| {
         let turned_off = code.get(at + 1).is_some_and(|t| t.text == "(")
             && code.get(at + 2).is_some_and(|t| t.text == "false");
-        OPTIONS.contains(&code[*at].text.as_str()) && !turned_off
+        let word = code[*at].text.as_str();
+        (OPTIONS.contains(&word) && !turned_off) || (CRATES.contains(&word) && begins_path(code, *at))
     };
     let said = |at: usize| {
         let advice = "it would try again on its own; classify the failure and let the job's policy decide";
         Finding::line(path, code[at].line, format!("`{}`: {advice}", code[at].text))
     };
     (0..code.len()).filter(is_option).map(said).collect()
+}
+
+/// `backoff::retry(…)` names a crate; `policy.backoff` and `policy::backoff::Step` do not.
+fn begins_path(code: &[Token], at: usize) -> bool {
+    let follows_path = at > 0 && ["::", "."].contains(&code[at - 1].text.as_str());
+    !follows_path && code.get(at + 1).is_some_and(|next| next.text == "::")
 }
 
 fn tries(path: &str, code: &[Token]) -> Vec<Finding> {
@@ -161,6 +172,10 @@ mod tests {
                 "builder.retry_canceled_requests(false); timeout(limit, send()).await",
             ),
             ("crates/tidings/src/sink/http.rs", "// sleep\nlet said = \"sleep\"; for header in headers {}"),
+            (
+                "crates/tidings/src/kind.rs",
+                "let policy = Policy { backoff, ..default }; policy::backoff::Step::first(again)",
+            ),
             ("crates/tidings-server/src/cli/trace.rs", "for attempt in &job.attempts { print(attempt) }"),
             ("crates/testkit/src/receiver.rs", "tokio::time::sleep(PAUSE).await"),
             ("crates/tidings/tests/store.rs", "for _ in 0..3 { enqueue() }"),

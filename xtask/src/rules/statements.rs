@@ -7,35 +7,42 @@ use std::collections::BTreeSet;
 pub(super) const RULE: Rule = Rule {
     name: "Every SQL file is listed, and both databases have the same ones",
     why: "A statement that nobody lists is never prepared by a test, and a behaviour that only one database has \
-          is found by a user. Each file under `crates/tidings/sql` is named in `store/sql.rs` (migrations: there \
-          or in `store/migrate.rs`), and `sql/postgres` and `sql/sqlite` hold the same names; what is one text \
-          for both lies in `sql/shared`. That each is prepared on its database is a test of the library.",
+          is found by a user. Each file under `crates/tidings/sql` is named in `store/sql.rs`; `sql/postgres` and \
+          `sql/sqlite` hold the same names, and so do `sql/migrations/postgres` and `sql/migrations/sqlite`; what \
+          is one text for both lies in `sql/shared`. That each is prepared on its database is a test of the \
+          library.",
     check,
 };
 
 const SQL: &str = "crates/tidings/sql/";
-const LISTS: &[&str] = &["crates/tidings/src/store/sql.rs", "crates/tidings/src/store/migrate.rs"];
+const LIST: &str = "crates/tidings/src/store/sql.rs";
+/// Folders whose files have the same names, in pairs.
+const TWINS: &[(&str, &str)] = &[("postgres/", "sqlite/"), ("migrations/postgres/", "migrations/sqlite/")];
+const SHARED: &str = "shared/";
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let listed: BTreeSet<&str> =
-        LISTS.iter().filter_map(|path| tree.get(path)).flat_map(listed_words).collect();
-    let unlisted = tree.under(SQL, ".sql").filter(|(path, _)| !listed.contains(stem(path)));
-    let mut found: Vec<Finding> =
-        unlisted.map(|(path, _)| Finding::file(path, format!("is not listed in {}", LISTS[0]))).collect();
+    let listed: BTreeSet<&str> = tree.get(LIST).map(listed_words).into_iter().flatten().collect();
+    let mut found = vec![];
     for (path, _) in tree.under(SQL, "") {
-        let folder = path.trim_start_matches(SQL).split('/').next().unwrap_or_default();
-        if !["shared", "postgres", "sqlite"].contains(&folder) || !path.ends_with(".sql") {
-            found.push(Finding::file(path, "only .sql files in shared/, postgres/ or sqlite/ lie here"));
+        let inside = path.trim_start_matches(SQL);
+        let folder = &inside[..inside.rfind('/').map_or(0, |slash| slash + 1)];
+        let is_known = folder == SHARED || TWINS.iter().any(|(one, other)| [one, other].contains(&&folder));
+        if !is_known || !path.ends_with(".sql") {
+            found.push(Finding::file(path, "here lie only .sql files, each in a folder that the rule names"));
+        } else if !listed.contains(stem(path)) {
+            found.push(Finding::file(path, format!("is not listed in {LIST}")));
         }
     }
-    found.extend(missing(tree, "postgres", "sqlite"));
-    found.extend(missing(tree, "sqlite", "postgres"));
+    for (one, other) in TWINS {
+        found.extend(missing(tree, one, other));
+        found.extend(missing(tree, other, one));
+    }
     found
 }
 
 /// Files of one database that the other lacks.
 fn missing(tree: &Tree, one: &str, other: &str) -> Vec<Finding> {
-    let (one, other) = (format!("{SQL}{one}/"), format!("{SQL}{other}/"));
+    let (one, other) = (format!("{SQL}{one}"), format!("{SQL}{other}"));
     let twins = tree.under(&one, ".sql").map(|(path, _)| (path, path.replacen(&one, &other, 1)));
     let lonely = twins.filter(|(_, twin)| tree.get(twin).is_none());
     lonely.map(|(path, twin)| Finding::file(path, format!("has no twin {twin}"))).collect()
@@ -55,13 +62,12 @@ fn stem(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    const LIST: (&str, &str) = (
-        "crates/tidings/src/store/sql.rs",
-        "// old_one\nstatements! { shared: [load_job], by_backend: [take_due] }",
-    );
+    const LISTED: &str = "// old_one\nstatements! { shared: [load_job], by_backend: [take_due] }\n\
+        include_str!(\"../../sql/migrations/sqlite/0001_jobs.sql\")";
 
     fn of(paths: &[&str]) -> String {
-        let files: Vec<(&str, &str)> = paths.iter().map(|path| (*path, "select 1")).chain([LIST]).collect();
+        let files: Vec<(&str, &str)> =
+            paths.iter().map(|path| (*path, "select 1")).chain([(LIST, LISTED)]).collect();
         RULE.of(&files).join("\n")
     }
 
@@ -78,7 +84,11 @@ mod tests {
                 "crates/tidings/sql/sqlite/take_due.sql",
                 "has no twin crates/tidings/sql/postgres/take_due.sql",
             ),
-            ("crates/tidings/sql/mysql/take_due.sql", "only .sql files in"),
+            ("crates/tidings/sql/mysql/take_due.sql", "in a folder that the rule names"),
+            ("crates/tidings/sql/take_due.sql", "in a folder that the rule names"),
+            ("crates/tidings/sql/shared/notes.txt", "only .sql files"),
+            ("crates/tidings/sql/migrations/sqlite/0001_jobs.sql", "has no twin"),
+            ("crates/tidings/sql/migrations/sqlite/0002_lanes.sql", "is not listed"),
         ];
         for (path, expected) in table {
             assert!(of(&[path]).contains(expected), "{path}\n{}", of(&[path]));
