@@ -5,9 +5,9 @@ use super::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
     name: "Two commands suffice, and they are written down",
-    why: "A newcomer needs two commands: one that runs Tidings on its embedded database and one that passes the \
-          tests. A command block of README.md holds each of them, `.ci/run` runs the second and nothing else, \
-          and CHANGELOG.md has an `Unreleased` section for what a change brings.",
+    why: "A newcomer needs two commands: one that runs Tidings on its embedded database and one that \
+          passes the tests. A command block of README.md holds each of them, `.ci/run` runs the second and \
+          nothing else, and CHANGELOG.md has an `Unreleased` section for what a change brings.",
     check,
 };
 

@@ -6,11 +6,12 @@ use super::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
     name: "A module of the library uses only the modules that its line allows",
-    why: "What chooses never waits, and what waits never chooses: a sink that could read the store, or a store \
-          that could call the worker, would soon hold a rule twice. Checked on every `crate::…` and `super::…` \
-          path in `crates/tidings/src` outside test code, against the table `MAY_USE` in \
-          `xtask/src/rules/imports.rs`. A module may always use itself, what lies inside it and what it lies in; \
-          `lib.rs`, which only lists and re-exports, is not read. A module without a line is refused.",
+    why: "What chooses never waits, and what waits never chooses: a sink that could read the store, or a \
+          store that could call the worker, would soon hold a rule twice. Checked on every `crate::…` and \
+          `super::…` path in `crates/tidings/src` outside test code, against the table `MAY_USE` in \
+          `xtask/src/rules/imports.rs`. A module may always use itself, what lies inside it and what it \
+          lies in; `lib.rs`, which only lists and re-exports, is not read. A module without a line is \
+          refused.",
     check,
 };
 
@@ -52,7 +53,8 @@ const MAY_USE: &[Line] = &[
     line("attempt", &["kind", "clock"], "runs one handler under its limit; writes nothing"),
     line("worker", &["store", "kind", "sink", "clock", "wake", "writer", "attempt"],
         "claims, has the core decide, has the writer write"),
-    line("ticker", &["store", "kind", "clock", "wake"], "what is due by the clock: sweeps, retention, schedules"),
+    line("ticker", &["store", "kind", "clock", "wake"],
+        "what is due by the clock: sweeps, retention, schedules"),
     line("inspect", &["store"], "the read model: asks, never changes"),
     line("testing", &["client", "kind", "clock", "store", "worker", "attempt", "inspect"],
         "drives the real parts with a hand-held clock"),
@@ -89,7 +91,7 @@ fn refusal(line: &Line, here: &str, used: &SourcePath) -> Option<String> {
         return Some(match target.as_str() {
             "*" | "self" => format!("`crate::{target}` hides which modules are used: name them"),
             _ => format!(
-                "`crate::{target}` is not in the table of modules: name the module that holds it, or add a line"
+                "`crate::{target}` is not in the table: name the module that holds it, or add its line"
             ),
         });
     };
@@ -167,7 +169,7 @@ mod tests {
             ("store/postgres/claim.rs", "use super::Pool; use super::super::rows; use crate::store::Claim;"),
             (
                 "sink/http.rs",
-                "// use crate::store::Store;\n#[cfg(test)]\nmod tests { use crate::store::Store; use super::*; }",
+                "// use crate::store::Store;\n#[cfg(test)]\nmod tests { use crate::store; use super::*; }",
             ),
             (
                 "sink/http/connect.rs",

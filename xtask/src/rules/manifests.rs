@@ -6,10 +6,10 @@ use toml::{Table, Value};
 
 pub(super) const RULE: Rule = Rule {
     name: "A crate depends only on the crates that its line allows",
-    why: "The core stays free of clocks, randomness, databases and async because it cannot name them; the server \
-          reaches the databases through the library only. Checked on every `Cargo.toml` against the table \
-          `CRATES` in `xtask/src/rules/manifests.rs`, which also asks that each crate takes the workspace's lints. \
-          A crate without a line is refused.",
+    why: "The core stays free of clocks, randomness, databases and async because it cannot name them; the \
+          server reaches the databases through the library only. Checked on every `Cargo.toml` against the \
+          table `CRATES` in `xtask/src/rules/manifests.rs`, which also asks that each crate takes the \
+          workspace's lints. A crate without a line is refused.",
     check,
 };
 
@@ -40,8 +40,8 @@ const DRIVERS: &[&str] = &["rusqlite", "tokio-postgres", "deadpool-postgres", "t
 const CRATES: &[Line] = &[
     Line { manifest: "crates/core/Cargo.toml", ours: &[], ours_in_tests: &[], never: IMPURE,
         because: "the rules get time, randomness and ids as arguments and wait for nothing" },
-    Line { manifest: "crates/tidings/Cargo.toml", ours: &["tidings-core"], ours_in_tests: &["testkit"], never: &[],
-        because: "the library acts on what the core decides" },
+    Line { manifest: "crates/tidings/Cargo.toml", ours: &["tidings-core"], ours_in_tests: &["testkit"],
+        never: &[], because: "the library acts on what the core decides" },
     Line { manifest: "crates/tidings-server/Cargo.toml", ours: &["tidings", "tidings-core"],
         ours_in_tests: &["testkit"], never: DRIVERS,
         because: "the binary uses the library as any other program would" },
@@ -49,8 +49,8 @@ const CRATES: &[Line] = &[
         because: "what judges the code does not use it" },
     Line { manifest: "xtask/Cargo.toml", ours: &["testkit"], ours_in_tests: &[], never: &[],
         because: "commands work while the library does not compile" },
-    Line { manifest: "bench/Cargo.toml", ours: &["tidings", "tidings-core", "testkit"], ours_in_tests: &[], never: &[],
-        because: "it measures what users would call" },
+    Line { manifest: "bench/Cargo.toml", ours: &["tidings", "tidings-core", "testkit"], ours_in_tests: &[],
+        never: &[], because: "it measures what users would call" },
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {

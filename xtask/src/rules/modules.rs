@@ -6,9 +6,10 @@ use super::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
     name: "A source file opens with what it is, and stays short",
-    why: "The first reader of a file should know in a minute what it is, why it exists and what is absent on \
-          purpose. Every `.rs` file opens with `//!` (a `tests.rs` says it by its name); it has at most 600 lines besides its own tests, and at \
-          most 800 with them. One that outgrows this holds a second noun.",
+    why: "The first reader of a file should know in a minute what it is, why it exists and what is absent \
+          on purpose. Every `.rs` file opens with `//!` (a `tests.rs` says it by its name); it has at most \
+          600 lines besides its own tests, and at most 800 with them. One that outgrows this holds a \
+          second noun.",
     check,
 };
 

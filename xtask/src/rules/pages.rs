@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 pub(super) const RULE: Rule = Rule {
     name: "A page names the test that writes it, and commands that exist",
     why: "Documents drift when nothing ties them to the code. A page with a line `Written by …` names, in \
-          backticks, a test whose name contains `docs_page`, or that test's file (it fails when the page differs, \
-          and `cargo xtask docs` runs it); every such test has its page; and every `cargo xtask …` in a document \
-          is a command.",
+          backticks, a test whose name contains `docs_page`, or that test's file (it fails when the page \
+          differs, and `cargo xtask docs` runs it); every such test has its page; and every `cargo xtask \
+          …` in a document is a command.",
     check,
 };
 

@@ -6,10 +6,11 @@ use super::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
     name: "The core has no clock, no randomness, no I/O and no async",
-    why: "A rule that is a pure function can be tested on every value, replayed from its facts, and run on two \
-          databases alike; time, randomness and ids are arguments. `crates/core/clippy.toml` bans the functions; \
-          this rule bans the words and the modules of `std` as well, in `crates/core/src` outside test code, so \
-          that a new way to the same source is noticed. `Cargo.toml` of the core is held by the rule on crates.",
+    why: "A rule that is a pure function can be tested on every value, replayed from its facts, and run on \
+          two databases alike; time, randomness and ids are arguments. `crates/core/clippy.toml` bans the \
+          functions; this rule bans the words and the modules of `std` as well, in `crates/core/src` \
+          outside test code, so that a new way to the same source is noticed. `Cargo.toml` of the core is \
+          held by the rule on crates.",
     check,
 };
 

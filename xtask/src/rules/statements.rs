@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     name: "Every SQL file is listed, and both databases have the same ones",
-    why: "A statement that nobody lists is never prepared by a test, and a behaviour that only one database has \
-          is found by a user. Each file under `crates/tidings/sql` is named in `store/sql.rs`; `sql/postgres` and \
-          `sql/sqlite` hold the same names, and so do `sql/migrations/postgres` and `sql/migrations/sqlite`; what \
-          is one text for both lies in `sql/shared`. That each is prepared on its database is a test of the \
-          library.",
+    why: "A statement that nobody lists is never prepared by a test, and a behaviour that only one \
+          database has is found by a user. Each file under `crates/tidings/sql` is named in \
+          `store/sql.rs`; `sql/postgres` and `sql/sqlite` hold the same names, and so do \
+          `sql/migrations/postgres` and `sql/migrations/sqlite`; what is one text for both lies in \
+          `sql/shared`. That each is prepared on its database is a test of the library.",
     check,
 };
 

@@ -5,8 +5,8 @@ use super::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
     name: "No path of a developer's machine stands in the tree",
-    why: "A path that exists on one machine breaks on every other, and says more about its author than about \
-          Tidings. Checked as text in every file.",
+    why: "A path that exists on one machine breaks on every other, and says more about its author than \
+          about Tidings. Checked as text in every file.",
     check,
 };
 
