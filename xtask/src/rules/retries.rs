@@ -10,12 +10,12 @@ pub(super) const RULE: Rule = Rule {
           none of them is in the evidence. A retry needs one of three things, and each leaves words: an \
           option of a client or a crate for retrying (allowed nowhere), a wait between two tries (`sleep`, \
           `interval`), or a loop that counts tries (a `for` over a range whose variable is `_` or is named \
-          after tries, or a counter such as `retries`). The latter two are allowed in the files of the \
-          table `ALLOWED` in `xtask/src/rules/retries.rs`, each with its reason. Read are the library, the \
-          server and the examples, outside comments, literals and test code; the core, where policies \
-          live, cannot wait at all by its own rule. A deadline (`timeout`) is not a wait. A line of the \
-          table that is not needed any more is refused too. What text cannot show, a test counts: requests \
-          on the wire against attempts recorded.",
+          after tries, or a counter such as `retries`). The latter two are allowed to the files of the \
+          table `ALLOWED` in `xtask/src/rules/retries.rs`, each with its reason; to some only the wait, \
+          for a deadline that moves. Read are the library, the server and the examples, outside comments, \
+          literals and test code; the core, where policies live, cannot wait at all by its own rule. A \
+          deadline (`timeout`) is not a wait. A line of the table that is not needed any more is refused \
+          too. What text cannot show, a test counts: requests on the wire against attempts recorded.",
     check,
 };
 
@@ -36,15 +36,26 @@ const WAITS: &[&str] = &["sleep", "sleep_until", "interval", "interval_at", "par
 /// Counters of tries. (`attempts` is a word of the domain and is not one.)
 const COUNTERS: &[&str] = &["retries", "retry_count", "retries_left", "tries", "tries_left", "attempts_left"];
 
-/// Files of the job layer, by the beginning of their path, that may wait and loop.
+/// What a file of the table below may do.
+#[derive(Clone, Copy, PartialEq)]
+enum May {
+    Wait,
+    WaitAndTry,
+}
+
+/// Files that may wait, by the beginning of their path: the job layer, which
+/// may loop as well, and deadlines that `timeout` cannot express.
 #[rustfmt::skip]
-const ALLOWED: &[(&str, &str)] = &[
-    ("crates/tidings/src/worker", "waits for due work and for the stop; a failing database is asked again"),
-    ("crates/tidings/src/ticker", "runs what is due by the clock"),
-    ("crates/tidings/src/wake", "listens again after its connection broke; polls without it"),
-    ("crates/tidings/src/writer", "waits a few milliseconds so that one transaction serves many"),
-    ("crates/tidings/src/clock", "asks the database for the time now and then"),
-    ("crates/tidings/src/store/retry", "a transaction that the database refused, without anything that can send"),
+const ALLOWED: &[(&str, May, &str)] = &[
+    ("crates/tidings/src/worker", May::WaitAndTry,
+        "waits for due work and the stop; asks a failing database again"),
+    ("crates/tidings/src/ticker", May::WaitAndTry, "runs what is due by the clock"),
+    ("crates/tidings/src/wake", May::WaitAndTry, "listens again after its connection broke; polls without it"),
+    ("crates/tidings/src/writer", May::WaitAndTry, "waits milliseconds, so that one transaction serves many"),
+    ("crates/tidings/src/clock", May::WaitAndTry, "asks the database for the time now and then"),
+    ("crates/tidings/src/store/retry", May::WaitAndTry,
+        "a transaction that the database refused, without anything that can send"),
+    ("crates/tidings/src/sink/http/exchange", May::Wait, "a deadline that moves with the phase; it sends once"),
 ];
 
 /// What is shipped and can wait. The test kit, the benchmarks and the commands drive it.
@@ -58,25 +69,31 @@ const READ: &[&str] = &[
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let is_read = |path: &str| READ.iter().any(|folder| path.starts_with(folder)) && !is_test_file(path);
-    let mut found = vec![];
-    let mut needed = vec![false; ALLOWED.len()];
-    let mut written = vec![false; ALLOWED.len()];
-    for (path, text) in tree.under("", ".rs").filter(|(path, _)| is_read(path)) {
-        let code = code(text);
-        let line = ALLOWED.iter().position(|(allowed, _)| covers(allowed, path));
-        let tries = tries(path, &code);
-        if let Some(line) = line {
-            written[line] = true;
-            needed[line] |= !tries.is_empty();
-        } else {
-            found.extend(tries);
+    let read: Vec<(&str, Vec<Token>)> = tree
+        .under("", ".rs")
+        .filter(|(path, _)| is_read(path))
+        .map(|(path, text)| (path, code(text)))
+        .collect();
+    let mut found: Vec<Finding> = read.iter().flat_map(|(path, code)| file(path, code)).collect();
+    for (allowed, ..) in ALLOWED {
+        let mut covered = read.iter().filter(|(path, _)| covers(allowed, path)).peekable();
+        let exists = covered.peek().is_some();
+        if exists && covered.all(|(path, code)| waits(path, code).is_empty() && tries(path, code).is_empty())
+        {
+            found.push(Finding::file(allowed, "neither waits nor loops: remove its line from `ALLOWED`"));
         }
-        found.extend(options(path, &code));
     }
-    for (at, (path, _)) in ALLOWED.iter().enumerate() {
-        if written[at] && !needed[at] {
-            found.push(Finding::file(path, "neither waits nor loops: remove its line from `ALLOWED`"));
-        }
+    found
+}
+
+fn file(path: &str, code: &[Token]) -> Vec<Finding> {
+    let allowed = ALLOWED.iter().find(|(allowed, ..)| covers(allowed, path)).map(|(_, may, _)| *may);
+    let mut found = options(path, code);
+    if allowed.is_none() {
+        found.extend(waits(path, code));
+    }
+    if allowed != Some(May::WaitAndTry) {
+        found.extend(tries(path, code));
     }
     found
 }
@@ -106,23 +123,22 @@ fn begins_path(code: &[Token], at: usize) -> bool {
     !follows_path && code.get(at + 1).is_some_and(|next| next.text == "::")
 }
 
+fn waits(path: &str, code: &[Token]) -> Vec<Finding> {
+    named(path, code, WAITS, "waits for a time: a due time in the database waits instead").collect()
+}
+
 fn tries(path: &str, code: &[Token]) -> Vec<Finding> {
-    let words = code.iter().filter_map(|token| {
-        let word = token.text.as_str();
-        let problem = if WAITS.contains(&word) {
-            "waits for a time: a due time in the database waits instead"
-        } else if COUNTERS.contains(&word) {
-            "counts tries: the job's policy counts them"
-        } else {
-            return None;
-        };
-        Some(Finding::line(path, token.line, format!("`{word}` {problem}")))
-    });
+    let counters = named(path, code, COUNTERS, "counts tries: the job's policy counts them");
     let loops = (0..code.len()).filter(|at| is_loop_of_tries(&code[*at..])).map(|at| {
         let advice = "the job's policy decides whether to try again";
         Finding::line(path, code[at].line, format!("this `for` reads like a loop of tries: {advice}"))
     });
-    words.chain(loops).collect()
+    counters.chain(loops).collect()
+}
+
+fn named(path: &str, code: &[Token], words: &[&str], problem: &str) -> impl Iterator<Item = Finding> {
+    let held = code.iter().filter(|token| words.contains(&token.text.as_str()));
+    held.map(move |token| Finding::line(path, token.line, format!("`{}` {problem}", token.text)))
 }
 
 /// `for _ in 0..3 {`, `for attempt in 1..=max {`.
@@ -161,6 +177,9 @@ mod tests {
             assert!(of(sink, text).contains(expected), "{text}\n{}", of(sink, text));
         }
         assert!(of("crates/tidings/src/worker.rs", "sleep(); f(RetryLayer)").contains("RetryLayer"));
+        let deadline = "crates/tidings/src/sink/http/exchange.rs";
+        assert!(of(deadline, "sleep_until(due); for _ in 0..3 {}").contains("loop of tries"));
+        assert_eq!(of(deadline, "sleep_until(due)"), "");
     }
 
     #[test]
