@@ -1,4 +1,5 @@
 //! The throw-away PostgreSQL keeps its own promises.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use testkit::postgres::{Cluster, Database, Durability, database};
 use tokio_postgres::{Client, NoTls};
