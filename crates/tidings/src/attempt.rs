@@ -81,9 +81,11 @@ pub(crate) async fn execute(kind: &Registered, stored: &Stored, mut reins: Reins
 fn raw_attempt(stored: &Stored, trail: Trail) -> RawAttempt {
     let started_at = match &stored.job.state {
         State::Running { claim, .. } => claim.started_at,
-        State::Waiting { .. } | State::Held | State::Completed { .. } | State::Discarded { .. } | State::Cancelled { .. } => {
-            stored.job.run_at
-        }
+        State::Waiting { .. }
+        | State::Held
+        | State::Completed { .. }
+        | State::Discarded { .. }
+        | State::Cancelled { .. } => stored.job.run_at,
     };
     RawAttempt {
         args: Arc::clone(&stored.args),
@@ -130,7 +132,13 @@ async fn is_true(flag: &mut watch::Receiver<bool>) {
 /// (a cancel, a sweep) means deciding again from what the job is now. A database
 /// that is away is waited for: the outcome is known and must not be lost to a
 /// restart of the database. If the process dies here, the sweep says *unknown*.
-async fn record(parts: &Parts, reports: &GroupWriter<Change, Saved>, kind: &Registered, mut job: Job, end: End) {
+async fn record(
+    parts: &Parts,
+    reports: &GroupWriter<Change, Saved>,
+    kind: &Registered,
+    mut job: Job,
+    end: End,
+) {
     let (id, attempt) = (job.id, job.counters.claims);
     let give_up_at = job.state.due_at().unwrap_or(Time(0)) + WRITE_PATIENCE;
     let draw = parts.terms.draw();

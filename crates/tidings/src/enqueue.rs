@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tidings_core::id::JobId;
 use tidings_core::job::{Counters, Job, Priority, State, Wait};
+use tidings_core::limits;
 use tidings_core::payload::{self, PayloadRefused};
 use tidings_core::time::{Millis, Time};
 use tidings_core::unique::{KeyHash, Unique};
-use tidings_core::limits;
 
 /// How long an idempotency key is remembered.
 pub const IDEMPOTENCY_KEPT: Millis = Millis::from_hours(72);
@@ -164,14 +164,20 @@ pub(crate) struct Door<'a> {
 impl Door<'_> {
     /// A job of a typed kind.
     pub(crate) fn typed<K: Kind>(&self, job: &Enqueue<K>) -> Result<NewJob, EnqueueRefused> {
-        let args = serde_json::to_string(&job.args).map_err(|error| {
-            BadArgs { path: "args".into(), problem: format!("do not become JSON: {error}") }
+        let args = serde_json::to_string(&job.args).map_err(|error| BadArgs {
+            path: "args".into(),
+            problem: format!("do not become JSON: {error}"),
         })?;
         self.admit(K::DECLARATION.name, args, &job.options)
     }
 
     /// A job of a kind by name, with its arguments as JSON text.
-    pub(crate) fn admit(&self, kind: &str, args: String, options: &EnqueueOptions) -> Result<NewJob, EnqueueRefused> {
+    pub(crate) fn admit(
+        &self,
+        kind: &str,
+        args: String,
+        options: &EnqueueOptions,
+    ) -> Result<NewJob, EnqueueRefused> {
         let registered = self.registry.get(kind).ok_or_else(|| EnqueueRefused::UnknownKind {
             kind: kind.chars().take(limits::KIND_BYTES_MAX).collect(),
             known: self.registry.names().join(", "),
@@ -191,7 +197,10 @@ impl Door<'_> {
         let unique = unique_key
             .map(|key| {
                 check_text("unique_key", &key, limits::KEY_BYTES_MAX)?;
-                Ok::<_, EnqueueRefused>(Unique { key_hash: KeyHash::of(&key), states: registered.unique_states() })
+                Ok::<_, EnqueueRefused>(Unique {
+                    key_hash: KeyHash::of(&key),
+                    states: registered.unique_states(),
+                })
             })
             .transpose()?;
         let run_at = self.run_at(options.run_at)?;

@@ -10,8 +10,8 @@ mod registry;
 mod report;
 
 pub use registry::{BadArgs, Declared, Registry, RegistryRefused};
+pub(crate) use registry::{RawAttempt, Registered, check_name};
 pub use report::{IntoReport, Report};
-pub(crate) use registry::{RawAttempt, Registered};
 
 use crate::sink::http::Trail;
 use serde::Serialize;
@@ -53,6 +53,12 @@ pub trait Kind: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// says, unless the arguments do.
     fn on_unknown(&self, policy: &Policy) -> OnUnknown {
         policy.on_unknown()
+    }
+
+    /// The arguments as JSON text that may be shown: without secrets. `None`: as they
+    /// are, byte for byte.
+    fn without_secrets(&self) -> Option<String> {
+        None
     }
 }
 

@@ -156,7 +156,9 @@ impl Workers {
             tracing::warn!("handlers did not end in time; they are cancelled");
             self.stop.running.send_replace(true);
             if tokio::time::timeout(LAST_WRITES, self.all_places_free()).await.is_err() {
-                tracing::error!("reports could not be written in time; the sweep will call their attempts unknown");
+                tracing::error!(
+                    "reports could not be written in time; the sweep will call their attempts unknown"
+                );
             }
         }
         self.tasks.shutdown().await;
@@ -246,7 +248,8 @@ impl Line {
                     self.progress.note(&self.queue);
                     let more = taken.started.len() == wanted;
                     let until = self.look_again_at(&taken);
-                    self.start_all(taken.started, free, *stop.borrow()).await;
+                    let stopping = *stop.borrow();
+                    self.start_all(taken.started, free, stopping).await;
                     if more {
                         continue;
                     }
@@ -343,9 +346,10 @@ impl Progress {
 
     fn fresh(&self) -> Result<(), String> {
         match lock(&self.0).iter().find(|(_, at)| at.elapsed() > STALE_AFTER) {
-            Some((queue, at)) => {
-                Err(format!("queue `{queue}` was last looked at {} s ago: its workers are all busy, or the database is away", at.elapsed().as_secs()))
-            }
+            Some((queue, at)) => Err(format!(
+                "queue `{queue}` was last looked at {} s ago: its workers are all busy, or the database is away",
+                at.elapsed().as_secs()
+            )),
             None => Ok(()),
         }
     }

@@ -15,7 +15,8 @@ const GROUP_MAX: usize = 500;
 const QUEUE_MAX: usize = 4_096;
 
 /// Writes a group; one result for each item, in order.
-pub(crate) type Write<T, R> = Arc<dyn Fn(Vec<T>) -> BoxFuture<'static, Result<Vec<R>, StoreError>> + Send + Sync>;
+pub(crate) type Write<T, R> =
+    Arc<dyn Fn(Vec<T>) -> BoxFuture<'static, Result<Vec<R>, StoreError>> + Send + Sync>;
 
 /// Collects items into groups and has them written.
 pub(crate) struct GroupWriter<T, R> {

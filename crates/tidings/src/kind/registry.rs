@@ -41,6 +41,7 @@ pub(crate) struct Registered {
     pub(crate) handler: Handler,
     check: fn(&str) -> Result<Option<String>, BadArgs>,
     on_unknown: fn(&Policy, &str) -> OnUnknown,
+    shown: fn(&str) -> Option<String>,
 }
 
 /// What everybody may know of a kind, as it is set in this process.
@@ -131,6 +132,10 @@ impl Registry {
                 // Its handler will discard it; until then, nothing is sent again by itself.
                 Err(_) => OnUnknown::Hold,
             },
+            shown: |args| match decode::<K>(args) {
+                Ok(decoded) => Some(decoded.without_secrets().unwrap_or_else(|| args.to_owned())),
+                Err(_) => None,
+            },
         };
         let name = declaration.name;
         check_name(name, limits::KIND_BYTES_MAX)?;
@@ -184,6 +189,12 @@ impl Registry {
     /// The queues that the kinds name, sorted.
     pub fn queues(&self) -> BTreeSet<String> {
         self.kinds.values().map(|kind| kind.queue.clone()).collect()
+    }
+
+    /// Arguments of a stored job as they may be shown: without secrets. `None` where
+    /// this process does not know the kind, or cannot read them: they might hold one.
+    pub fn shown_args(&self, kind: &str, args: &str) -> Option<String> {
+        self.kinds.get(kind).and_then(|kind| (kind.shown)(args))
     }
 
     pub(crate) fn get(&self, kind: &str) -> Option<&Registered> {

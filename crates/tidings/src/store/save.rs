@@ -206,5 +206,7 @@ pub async fn tell(
             Some(Saved::Conflict) | None => {}
         }
     }
-    Err(super::StoreError::Unavailable(format!("{id} changed {CONFLICTS_MAX} times while it was being changed")))
+    Err(super::StoreError::Unavailable(format!(
+        "{id} changed {CONFLICTS_MAX} times while it was being changed"
+    )))
 }

@@ -65,6 +65,13 @@ struct RequestBytes {
 
 const EMPTY_LINE: &[u8] = b"\r\n\r\n";
 
+impl std::fmt::Debug for Trail {
+    /// What was reached may quote the receiver: the evidence is read on purpose or not at all.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trail").finish_non_exhaustive()
+    }
+}
+
 impl Trail {
     /// Evidence of what was reached so far; none before a sink used the trail.
     pub fn evidence(&self) -> Option<HttpEvidence> {
