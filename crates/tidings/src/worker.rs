@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// Jobs in one claim at most.
-const CLAIM_MAX: usize = 500;
+const CLAIM_MAX: usize = 1_000;
 /// Loops that write reports, where the database takes several writers.
 const REPORT_LANES: usize = 2;
 const CLAIM_PAUSE_FIRST: Duration = Duration::from_millis(100);

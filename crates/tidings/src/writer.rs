@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// Items that are written together at most.
-const GROUP_MAX: usize = 500;
+const GROUP_MAX: usize = 1_000;
 /// Calls that may queue before a caller waits to hand its own over.
 const QUEUE_MAX: usize = 4_096;
 

@@ -11,6 +11,7 @@ mod connect;
 mod listen;
 mod migrate;
 mod partitions;
+mod pipeline;
 mod verbs;
 
 use super::{
@@ -134,7 +135,7 @@ impl Store for PostgresStore {
     }
 
     async fn take_due(&self, take: &Take) -> Result<Taken, StoreError> {
-        on_client!(self, client => verbs::take_due(client, take))
+        verbs::take_due(self.client().await?, take).await
     }
 
     async fn sweep(

@@ -36,6 +36,11 @@ const READERS: usize = 2;
 /// How long to wait for another process's transaction.
 const BUSY_MS: u64 = 10_000;
 
+/// The version of the SQLite library that is linked.
+pub fn library_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// A database file.
 pub struct SqliteStore {
     writer: Writer,

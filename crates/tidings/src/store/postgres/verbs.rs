@@ -1,5 +1,6 @@
 //! What the store's verbs do to Postgres: one statement a batch, over arrays.
 
+use super::pipeline::{self, Pipeline};
 use super::{error, partitions};
 use crate::store::insert::{Holder, Holders, KeyRow, Plan, unique_scope};
 use crate::store::save::{ClaimColumns, KeyMove, Route, first_of_each, start_all, sweep_all};
@@ -177,19 +178,24 @@ pub(super) async fn load(db: &Client, ids: &[JobId]) -> Result<Vec<Option<Stored
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }
 
-pub(super) async fn take_due(client: &mut Client, take: &Take) -> Result<Taken> {
-    let limit = count(take.limit);
-    let tx = client.transaction().await.map_err(error)?;
-    let names = take.terms.names();
-    let due = tx.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await?;
-    let started = start_all(readable(&due), take);
-    let (claimed, next_due) = futures_util::future::join(claim(&tx, take, &started), async {
-        if started.len() < take.limit { next_due(&tx, &take.queue).await } else { Ok(None) }
+pub(super) async fn take_due(client: Client, take: &Take) -> Result<Taken> {
+    let (limit, names) = (count(take.limit), take.terms.names());
+    pipeline::prepare(&client, &[sql::take_due, sql::claim_jobs, sql::next_due]).await?;
+    let (tx, due) = Pipeline::begin(client, async |db: &Client| {
+        db.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await
     })
-    .await;
-    claimed?;
-    let next_due = next_due?;
-    tx.commit().await.map_err(error)?;
+    .await?;
+    let started = start_all(readable(&due), take);
+    let next_due = tx
+        .commit(async |db: &Client| {
+            let fewer = started.len() < take.limit;
+            let (claimed, next_due) = futures_util::future::join(claim(db, take, &started), async {
+                if fewer { next_due(db, &take.queue).await } else { Ok(None) }
+            })
+            .await;
+            claimed.and(next_due)
+        })
+        .await?;
     Ok(Taken { started, next_due })
 }
 
