@@ -393,7 +393,7 @@ async fn keys_lost(db: &impl Run, changes: &[Change]) -> Result<Vec<(usize, JobI
         .filter(|(_, change)| change.key_move() == KeyMove::Taken)
         .filter_map(|(index, change)| Some((index, unique_key(&change.after)?)))
         .collect();
-    wanted.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
+    wanted.sort_by_key(|(_, key)| key.name());
     let rows: Vec<KeyRow> = wanted.iter().map(|(_, key)| key.clone()).collect();
     let held = take_keys(db, &rows).await?;
     Ok(wanted
@@ -546,7 +546,7 @@ fn live_row(row: &Row) -> Result<Stored> {
         accepted_late: row.get(19),
         counts: counts(row, 20),
     };
-    rows::live_job(fixed(row), read)
+    rows::live_job(fixed(row), &read)
 }
 
 fn finished_row(row: &Row) -> Result<Stored> {
@@ -556,7 +556,7 @@ fn finished_row(row: &Row) -> Result<Stored> {
         finished_at_ms: row.get(12),
         counts: counts(row, 13),
     };
-    rows::finished_job(fixed(row), read)
+    rows::finished_job(fixed(row), &read)
 }
 
 fn fixed(row: &Row) -> rows::Fixed {
