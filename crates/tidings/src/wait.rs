@@ -8,6 +8,7 @@ use crate::client::ActRefused;
 use crate::enqueue::Receipt;
 use crate::store::Store;
 use crate::wake::Wakes;
+use std::sync::Arc;
 use std::time::Duration;
 use tidings_core::id::JobId;
 use tidings_core::job::{Job, State};
@@ -49,10 +50,23 @@ impl Waits {
             return Ok(settled(store, id).await?.unwrap_or(receipt));
         };
         // Registered before the first look, so that nothing falls between.
-        let signal = wakes.wait_for(id);
-        let result = until_settled(store, id, &signal, Instant::now() + at_most).await;
-        wakes.forget(id, &signal);
-        Ok(result?.unwrap_or(receipt))
+        let waiting = Waiting { wakes, id, signal: wakes.wait_for(id) };
+        // A wait beyond what the clock can say is one without end.
+        let deadline = Instant::now().checked_add(at_most);
+        Ok(until_settled(store, id, &waiting.signal, deadline).await?.unwrap_or(receipt))
+    }
+}
+
+/// A registered waiter. Dropped, also with the future of its caller, it is forgotten.
+struct Waiting<'a> {
+    wakes: &'a Wakes,
+    id: JobId,
+    signal: Arc<Notify>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.wakes.forget(self.id, &self.signal);
     }
 }
 
@@ -60,16 +74,17 @@ async fn until_settled(
     store: &dyn Store,
     id: JobId,
     signal: &Notify,
-    deadline: Instant,
+    deadline: Option<Instant>,
 ) -> Result<Option<Waited>, ActRefused> {
     loop {
         if let Some(settled) = settled(store, id).await? {
             return Ok(Some(settled));
         }
-        if Instant::now() >= deadline {
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| now >= deadline) {
             return Ok(None);
         }
-        let next_look = deadline.min(Instant::now() + POLL);
+        let next_look = deadline.into_iter().fold(now + POLL, Instant::min);
         tokio::select! {
             () = signal.notified() => {}
             () = tokio::time::sleep_until(next_look) => {}
