@@ -221,6 +221,13 @@ impl Tidings {
         self.parts.wakes.enqueued(queue);
     }
 
+    /// As [`Tidings::wake`], for the queue of the kind `K`.
+    pub fn wake_kind<K: Kind>(&self) {
+        if let Some(kind) = self.parts.registry.get(K::DECLARATION.name) {
+            self.parts.wakes.enqueued(&kind.queue);
+        }
+    }
+
     pub(crate) fn door(&self) -> Door<'_> {
         Door { registry: &self.parts.registry, queues: &self.parts.queues, now: self.now() }
     }

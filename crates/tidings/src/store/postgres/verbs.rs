@@ -1,9 +1,11 @@
 //! What the store's verbs do to Postgres: one statement a batch, over arrays.
 
+use super::partitions;
 use super::pipeline::{self, Pipeline};
-use super::{error, partitions};
-use crate::store::insert::{Holder, Holders, KeyRow, Plan, unique_scope};
-use crate::store::save::{ClaimColumns, KeyMove, Route, first_of_each, start_all, sweep_all};
+use crate::store::insert::{Holder, Holders, KeyRow, Plan};
+use crate::store::save::{
+    ClaimColumns, Claimed, KeyMove, Route, first_of_each, start_all, sweep_all, unique_key,
+};
 use crate::store::sql::postgres as sql;
 use crate::store::{
     ApiKey, Change, Inserted, JobFilter, Logged, NewJob, PausedQueue, Prune, Saved, StoreError, Stored, Take,
@@ -33,21 +35,21 @@ pub(super) trait Run: Sync {
 
 impl Run for Client {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        let statement = self.prepare_cached(text).await.map_err(error)?;
-        self.query(&statement, values).await.map_err(error)
+        let statement = self.prepare_cached(text).await.map_err(StoreError::from)?;
+        self.query(&statement, values).await.map_err(StoreError::from)
     }
 }
 
 impl Run for deadpool_postgres::Transaction<'_> {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        let statement = self.prepare_cached(text).await.map_err(error)?;
-        self.query(&statement, values).await.map_err(error)
+        let statement = self.prepare_cached(text).await.map_err(StoreError::from)?;
+        self.query(&statement, values).await.map_err(StoreError::from)
     }
 }
 
 impl Run for Transaction<'_> {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        self.query(text, values).await.map_err(error)
+        self.query(text, values).await.map_err(StoreError::from)
     }
 }
 
@@ -70,9 +72,9 @@ pub(super) async fn insert_batch(client: &mut Client, jobs: Vec<NewJob>) -> Resu
         // One statement is a transaction already.
         return insert_on(&*client, plan).await;
     }
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let inserted = insert_on(&tx, plan).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(inserted)
 }
 
@@ -185,15 +187,16 @@ pub(super) async fn take_due(client: Client, take: &Take) -> Result<Taken> {
         db.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await
     })
     .await?;
-    let started = start_all(readable(&due), take);
+    let Claimed { started, released } = start_all(readable(&due), take);
     let next_due = tx
         .commit(async |db: &Client| {
             let fewer = started.len() < take.limit;
-            let (claimed, next_due) = futures_util::future::join(claim(db, take, &started), async {
-                if fewer { next_due(db, &take.queue).await } else { Ok(None) }
-            })
-            .await;
-            claimed.and(next_due)
+            let (claimed, released, next_due) =
+                futures_util::future::join3(claim(db, take, &started), release(db, &released), async {
+                    if fewer { next_due(db, take).await } else { Ok(None) }
+                })
+                .await;
+            claimed.and(released).and(next_due)
         })
         .await?;
     Ok(Taken { started, next_due })
@@ -224,8 +227,8 @@ async fn claim(db: &impl Run, take: &Take, started: &[Stored]) -> Result<()> {
     Ok(())
 }
 
-async fn next_due(db: &impl Run, queue: &str) -> Result<Option<Time>> {
-    let rows = db.rows(sql::next_due, &[&queue, &RANKS.as_slice()]).await?;
+async fn next_due(db: &impl Run, take: &Take) -> Result<Option<Time>> {
+    let rows = db.rows(sql::next_due, &[&take.queue, &RANKS.as_slice(), &take.now.0]).await?;
     Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(Time))
 }
 
@@ -236,11 +239,11 @@ pub(super) async fn sweep(
     limit: usize,
     terms: &TermsOfKinds,
 ) -> Result<Vec<Change>> {
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let expired = tx.rows(sql::take_expired, &[&queues, &now.0, &terms.names(), &count(limit)]).await?;
     let changes = sweep_all(&readable(&expired), now, terms);
     let saved = save(&tx, &changes).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(changes
         .into_iter()
         .zip(saved)
@@ -256,9 +259,9 @@ pub(super) async fn save_batch(client: &mut Client, changes: &[Change]) -> Resul
         // One statement is a transaction already.
         return save(&*client, changes).await;
     }
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let saved = save(&tx, changes).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(saved)
 }
 
@@ -413,6 +416,10 @@ async fn release_keys(db: &impl Run, changes: &[Change], saved: &[Saved]) -> Res
         .filter(|(change, saved)| **saved == Saved::Yes && change.key_move() == KeyMove::Released)
         .filter_map(|(change, _)| unique_key(&change.after))
         .collect();
+    release(db, &released).await
+}
+
+async fn release(db: &impl Run, released: &[KeyRow]) -> Result<()> {
     if released.is_empty() {
         return Ok(());
     }
@@ -427,17 +434,6 @@ async fn release_keys(db: &impl Run, changes: &[Change], saved: &[Saved]) -> Res
     )
     .await?;
     Ok(())
-}
-
-fn unique_key(job: &Job) -> Option<KeyRow> {
-    Some(KeyRow {
-        tenant: job.tenant.clone(),
-        scope: unique_scope(&job.kind),
-        key_hash: job.unique?.key_hash,
-        job_id: job.id,
-        fingerprint: None,
-        expires_at_ms: None,
-    })
 }
 
 pub(super) async fn history(db: &Client, ids: &[JobId]) -> Result<Vec<Vec<Logged>>> {
@@ -494,8 +490,8 @@ pub(super) async fn prune(client: &mut Client, what: Prune, limit: usize) -> Res
         Prune::Finished(state, before) => (sql::prune_finished, &[&state.as_str(), &before.0, &count(limit)]),
         Prune::Keys(before) => (sql::prune_keys, &[&before.0, &count(limit)]),
     };
-    let statement = client.prepare_cached(text).await.map_err(error)?;
-    client.execute(&statement, values).await.map_err(error)
+    let statement = client.prepare_cached(text).await.map_err(StoreError::from)?;
+    client.execute(&statement, values).await.map_err(StoreError::from)
 }
 
 pub(super) async fn keep_policy(db: &Client, name: &str, version: u32, body: &str) -> Result<String> {

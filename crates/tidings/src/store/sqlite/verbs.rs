@@ -2,8 +2,10 @@
 //! opened. The one writer makes locks and `SKIP LOCKED` unnecessary.
 
 use super::error;
-use crate::store::insert::{Holder, Holders, KeyRow, Plan, unique_scope};
-use crate::store::save::{ClaimColumns, KeyMove, Route, first_of_each, start_all, sweep_all};
+use crate::store::insert::{Holder, Holders, KeyRow, Plan};
+use crate::store::save::{
+    ClaimColumns, Claimed, KeyMove, Route, first_of_each, start_all, sweep_all, unique_key,
+};
 use crate::store::sql::sqlite as sql;
 use crate::store::{
     ApiKey, Change, Inserted, JobFilter, Logged, NewJob, PausedQueue, Prune, Saved, StoreError, Stored, Take,
@@ -109,7 +111,7 @@ pub(super) fn take_due(db: &Connection, take: &Take) -> Result<Taken> {
             due.extend(readable(db, sql::take_due, params![take.queue, take.now.0, kinds, room, rank])?);
         }
     }
-    let started = start_all(due, take);
+    let Claimed { started, released } = start_all(due, take);
     let mut claim = db.prepare_cached(sql::claim_jobs).map_err(error)?;
     for job in started.iter().map(|stored| &stored.job) {
         let columns = ClaimColumns::of(job).expect("a started job has a claim");
@@ -126,16 +128,21 @@ pub(super) fn take_due(db: &Connection, take: &Take) -> Result<Taken> {
             ])
             .map_err(error)?;
     }
-    let next_due = if started.len() < take.limit { next_due(db, &take.queue)? } else { None };
+    for key in &released {
+        release(db, key)?;
+    }
+    let next_due = if started.len() < take.limit { next_due(db, take)? } else { None };
     Ok(Taken { started, next_due })
 }
 
-fn next_due(db: &Connection, queue: &str) -> Result<Option<Time>> {
+fn next_due(db: &Connection, take: &Take) -> Result<Option<Time>> {
     let mut query = db.prepare_cached(sql::next_due).map_err(error)?;
     let mut least: Option<i64> = None;
     for rank in RANKS {
-        let due: Option<i64> =
-            query.query_row(params![queue, rank], |row| row.get(0)).optional().map_err(error)?;
+        let due: Option<i64> = query
+            .query_row(params![take.queue, rank, take.now.0], |row| row.get(0))
+            .optional()
+            .map_err(error)?;
         least = least.into_iter().chain(due).min();
     }
     Ok(least.map(Time))
@@ -201,10 +208,9 @@ fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
         return Ok(Saved::Conflict);
     }
     if change.key_move() == KeyMove::Released
-        && let Some(unique) = change.after.unique
+        && let Some(key) = unique_key(&change.after)
     {
-        let scope = unique_scope(&change.after.kind);
-        execute(db, sql::release_keys, params![change.after.tenant, scope, unique.key_hash.0, id])?;
+        release(db, &key)?;
     }
     let mut append = db.prepare_cached(&sql::append_fact).map_err(error)?;
     for line in &change.logged {
@@ -217,17 +223,13 @@ fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
 
 /// Takes the job's unique key; who else has it, if somebody does.
 fn take_unique_key(db: &Connection, job: &Job) -> Result<Option<JobId>> {
-    let Some(unique) = job.unique else { return Ok(None) };
-    let key = KeyRow {
-        tenant: job.tenant.clone(),
-        scope: unique_scope(&job.kind),
-        key_hash: unique.key_hash,
-        job_id: job.id,
-        fingerprint: None,
-        expires_at_ms: None,
-    };
+    let Some(key) = unique_key(job) else { return Ok(None) };
     let held = take_keys(db, std::slice::from_ref(&key))?;
     Ok(held.get(&key.name()).map(|holder| holder.job_id).filter(|holder| *holder != job.id))
+}
+
+fn release(db: &Connection, key: &KeyRow) -> Result<()> {
+    execute(db, sql::release_keys, params![key.tenant, key.scope, key.key_hash.0, key.job_id.0]).map(drop)
 }
 
 fn write_live(db: &Connection, text: &str, change: &Change) -> Result<usize> {
