@@ -1,6 +1,7 @@
 //! A change: a job before, the facts, the job after. And what the stores share
 //! about writing many of them.
 
+use super::insert::KeyRow;
 use super::terms::TermsOfKinds;
 use super::{Logged, Stored, Take};
 use std::collections::HashSet;
@@ -39,7 +40,7 @@ pub enum Saved {
 }
 
 /// How a change moves a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Route {
     /// Live, stays live.
     Live,
@@ -102,7 +103,12 @@ impl Change {
     }
 
     pub(super) fn key_move(&self) -> KeyMove {
-        match (self.held_key, self.after.holds_unique_key()) {
+        let holds = self.after.holds_unique_key();
+        if holds && self.route() == Route::Revives {
+            // Whatever its states say: the key may have gone to another job since.
+            return KeyMove::Taken;
+        }
+        match (self.held_key, holds) {
             (true, false) => KeyMove::Released,
             (false, true) => KeyMove::Taken,
             (true, true) | (false, false) => KeyMove::None,
@@ -129,6 +135,17 @@ pub(super) fn start_all(due: Vec<Stored>, take: &Take) -> Vec<Stored> {
             Some(Stored { job, args: stored.args })
         })
         .collect()
+}
+
+/// The unique keys that these jobs gave up by being started.
+pub(super) fn keys_released_by_start(started: &[Stored]) -> Vec<KeyRow> {
+    let gives_up = |job: &&Job| match (&job.state, job.unique) {
+        (State::Running { claim, .. }, Some(unique)) => {
+            unique.states.contains(claim.from.state_name()) && !job.holds_unique_key()
+        }
+        _ => false,
+    };
+    started.iter().map(|stored| &stored.job).filter(gives_up).filter_map(KeyRow::unique).collect()
 }
 
 /// What the ends of these leases lead to. Called like [`start_all`].
