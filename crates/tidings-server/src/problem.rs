@@ -139,7 +139,7 @@ impl fmt::Display for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         let kind = match error {
-            StoreError::Unavailable(_) => Kind::DatabaseUnavailable,
+            StoreError::Unavailable(_) | StoreError::Conflict(_) => Kind::DatabaseUnavailable,
             StoreError::BadAddress(_) => Kind::BadConfiguration,
             StoreError::SchemaNewer { .. }
             | StoreError::SqliteTooOld { .. }
