@@ -9,6 +9,7 @@
 
 pub mod classify;
 pub mod decide;
+pub mod event;
 pub mod evidence;
 pub mod evolve;
 pub mod fact;
@@ -20,7 +21,9 @@ pub mod limits;
 pub mod outcome;
 pub mod payload;
 pub mod policy;
+pub mod relay;
 pub mod retry_after;
+pub mod route;
 pub mod sign;
 pub mod text;
 pub mod time;

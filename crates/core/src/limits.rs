@@ -8,6 +8,14 @@ pub const ARGS_BYTES_MAX: usize = 256 * 1024;
 pub const ARGS_DEPTH_MAX: usize = 64;
 /// Longest kind name, in bytes.
 pub const KIND_BYTES_MAX: usize = 128;
+/// Longest event type name, in bytes.
+pub const TYPE_BYTES_MAX: usize = 128;
+/// Longest subject of an event, in bytes.
+pub const SUBJECT_BYTES_MAX: usize = 512;
+/// Events that one pass of the relay fans out at most.
+pub const RELAY_BATCH_MAX: usize = 200;
+/// Conditions of one subscription's filter.
+pub const FILTER_CONDITIONS_MAX: usize = 20;
 /// Longest queue name, in bytes.
 pub const QUEUE_BYTES_MAX: usize = 64;
 /// Longest tenant, in bytes.
