@@ -38,7 +38,7 @@ pub(crate) async fn at_200_a_second(address: &str) {
     let mut calls = Vec::new();
     for _ in 0..PER_SECOND * SECONDS {
         tick.tick().await;
-        let (tidings, called_at_us) = (tidings.clone(), clock.boot.elapsed().as_micros() as u64);
+        let (tidings, called_at_us) = (tidings.clone(), microseconds(clock.boot));
         calls.push(tokio::spawn(async move { tidings.enqueue(Timed { called_at_us }).await.unwrap() }));
     }
     for call in calls {
@@ -56,4 +56,8 @@ pub(crate) async fn at_200_a_second(address: &str) {
         at(100),
         taken.len()
     );
+}
+
+fn microseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }

@@ -4,9 +4,8 @@
 //! a slow poll finds what a lost wake-up did not tell. At most [`WAITERS_MAX`] wait
 //! at once: waiting is a courtesy, and must not take the place of work.
 
-use crate::client::ActRefused;
 use crate::enqueue::Receipt;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::wake::Wakes;
 use std::time::Duration;
 use tidings_core::id::JobId;
@@ -36,23 +35,24 @@ impl Waits {
         Waits { places: Semaphore::new(WAITERS_MAX) }
     }
 
+    /// `None`: there is no such job.
     pub(crate) async fn wait(
         &self,
         store: &dyn Store,
         wakes: &Wakes,
         id: JobId,
         at_most: Duration,
-    ) -> Result<Waited, ActRefused> {
+    ) -> Result<Option<Waited>, StoreError> {
         let receipt = Waited::Receipt(Receipt { id, existing: true });
         let Ok(_place) = self.places.try_acquire() else {
             // The job must exist all the same: a receipt for nothing is a lie.
-            return Ok(settled(store, id).await?.unwrap_or(receipt));
+            return Ok(look(store, id).await?.map(|look| look.unwrap_or(receipt)));
         };
         // Registered before the first look, so that nothing falls between.
         let signal = wakes.wait_for(id);
         let result = until_settled(store, id, &signal, Instant::now() + at_most).await;
         wakes.forget(id, &signal);
-        Ok(result?.unwrap_or(receipt))
+        Ok(result?.map(|look| look.unwrap_or(receipt)))
     }
 }
 
@@ -61,13 +61,11 @@ async fn until_settled(
     id: JobId,
     signal: &Notify,
     deadline: Instant,
-) -> Result<Option<Waited>, ActRefused> {
+) -> Result<Look, StoreError> {
     loop {
-        if let Some(settled) = settled(store, id).await? {
-            return Ok(Some(settled));
-        }
-        if Instant::now() >= deadline {
-            return Ok(None);
+        let look = look(store, id).await?;
+        if !matches!(look, Some(None)) || Instant::now() >= deadline {
+            return Ok(look);
         }
         let next_look = deadline.min(Instant::now() + POLL);
         tokio::select! {
@@ -77,9 +75,13 @@ async fn until_settled(
     }
 }
 
-async fn settled(store: &dyn Store, id: JobId) -> Result<Option<Waited>, ActRefused> {
+/// `None`: there is no such job. `Some(None)`: it has not settled yet.
+type Look = Option<Option<Waited>>;
+
+async fn look(store: &dyn Store, id: JobId) -> Result<Look, StoreError> {
     let stored = store.load(&[id]).await?.into_iter().next().flatten();
-    let job = stored.ok_or(ActRefused::NoSuchJob(id))?.job;
-    let over = job.state.finished_at().is_some() || matches!(job.state, State::Held);
-    Ok(over.then(|| Waited::Settled(Box::new(job))))
+    Ok(stored.map(|stored| {
+        let over = stored.job.state.finished_at().is_some() || matches!(stored.job.state, State::Held);
+        over.then(|| Waited::Settled(Box::new(stored.job)))
+    }))
 }

@@ -9,8 +9,7 @@
 //! so an attempt is over before its lease is.
 
 use crate::attempt::{self, Reins};
-use crate::client::Tidings;
-use crate::kind::Registry;
+use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::random;
 use crate::settings::WORKERS_DEFAULT;
@@ -22,9 +21,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidings_core::decide::Command;
-use tidings_core::id::{JobId, WorkerId};
+use tidings_core::id::WorkerId;
 use tidings_core::time::Time;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -92,27 +91,16 @@ pub(crate) struct Stop {
 #[derive(Default)]
 struct Progress(Mutex<HashMap<String, Instant>>);
 
-/// The attempts in flight, so that a cancel finds its handler.
-#[derive(Default)]
-pub(crate) struct InFlight(Mutex<HashMap<JobId, (Arc<Notify>, Instant)>>);
-
-impl Tidings {
-    /// Starts carrying jobs out: one loop for each queue, the sweep, retention.
-    ///
-    /// # Errors
-    /// When the connection pool is too small, a policy changed without its version, or the database is away.
-    pub async fn work(&self) -> Result<Workers, WorkRefused> {
-        let parts = Arc::clone(&self.parts);
+impl Workers {
+    pub(crate) async fn start(parts: Arc<Parts>) -> Result<Workers, WorkRefused> {
         let queues = workers_by_queue(&parts)?;
         check_pool(parts.store.pool_size(), queues.len())?;
-        keep_policies(&parts.registry, &parts).await?;
+        keep_policies(&parts).await?;
         parts.store.keep_house(parts.clock.now()).await?;
-        Ok(Workers::start(parts, queues))
+        Ok(Workers::run(parts, queues))
     }
-}
 
-impl Workers {
-    fn start(parts: Arc<Parts>, queues: Vec<(String, usize)>) -> Workers {
+    fn run(parts: Arc<Parts>, queues: Vec<(String, usize)>) -> Workers {
         let stop = Arc::new(Stop { claiming: watch::channel(false).0, running: watch::channel(false).0 });
         let progress = Arc::new(Progress::default());
         let in_flight = Arc::new(InFlight::default());
@@ -195,8 +183,8 @@ fn check_pool(pool: Option<usize>, queues: usize) -> Result<(), WorkRefused> {
     Ok(())
 }
 
-async fn keep_policies(registry: &Registry, parts: &Parts) -> Result<(), WorkRefused> {
-    for kind in registry.declared() {
+async fn keep_policies(parts: &Parts) -> Result<(), WorkRefused> {
+    for kind in parts.registry.declared() {
         let policy = &kind.policy;
         let body = serde_json::to_string(&**policy).expect("a policy has string keys and finite numbers");
         let kept = parts.store.keep_policy(policy.name(), policy.version(), &body).await?;
@@ -210,13 +198,10 @@ async fn keep_policies(registry: &Registry, parts: &Parts) -> Result<(), WorkRef
 fn report_writer(parts: &Parts) -> GroupWriter<Change, Saved> {
     let store = Arc::clone(&parts.store);
     let lanes = if store.pool_size().is_some() { REPORT_LANES } else { 1 };
-    GroupWriter::start(
-        lanes,
-        Arc::new(move |changes| {
-            let store = Arc::clone(&store);
-            async move { store.save(changes).await }.boxed()
-        }),
-    )
+    GroupWriter::start(lanes, move |changes| {
+        let store = Arc::clone(&store);
+        async move { store.save(changes).await }.boxed()
+    })
 }
 
 /// The loop of one queue.
@@ -351,30 +336,6 @@ impl Progress {
                 at.elapsed().as_secs()
             )),
             None => Ok(()),
-        }
-    }
-}
-
-impl InFlight {
-    fn enter(&self, id: JobId) -> Arc<Notify> {
-        let cancelled = Arc::new(Notify::new());
-        lock(&self.0).insert(id, (Arc::clone(&cancelled), Instant::now()));
-        cancelled
-    }
-
-    fn leave(&self, id: JobId) {
-        lock(&self.0).remove(&id);
-    }
-
-    /// The jobs that have run for at least `age`.
-    pub(crate) fn older_than(&self, age: Duration) -> Vec<JobId> {
-        lock(&self.0).iter().filter(|(_, (_, since))| since.elapsed() >= age).map(|(id, _)| *id).collect()
-    }
-
-    /// Stops the handler of a job, if it is here.
-    pub(crate) fn cancel(&self, id: JobId) {
-        if let Some((cancelled, _)) = lock(&self.0).get(&id) {
-            cancelled.notify_one();
         }
     }
 }

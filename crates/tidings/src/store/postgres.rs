@@ -77,6 +77,7 @@ fn give_back<T>(client: Client, result: &Result<T, StoreError>) {
 
 /// What an error of the driver means for the caller. A broken connection comes
 /// without a code; what was asked for may then have been done.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 pub(crate) fn error(failed: tokio_postgres::Error) -> StoreError {
     let Some(server) = failed.as_db_error() else {
         return StoreError::Unavailable(source_chain(&failed));

@@ -113,11 +113,13 @@ fn assert_version(number: i32, found: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn stopped(error: tokio::task::JoinError) -> StoreError {
     StoreError::Unavailable(format!("a database task stopped: {error}"))
 }
 
 /// What an error of the library means for the caller.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 pub(super) fn error(error: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode as Code;
     let text = error.to_string();

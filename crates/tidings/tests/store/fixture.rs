@@ -26,7 +26,6 @@ pub enum Place {
     Postgres(Database),
 }
 
-#[expect(clippy::unused_async, reason = "the other store's twin waits")]
 pub async fn empty_sqlite() -> Place {
     Place::Sqlite(tempfile::tempdir().unwrap())
 }
@@ -230,7 +229,7 @@ impl Fresh {
     /// The same, for what is expected to be done; the job after it.
     pub async fn done(&self, id: JobId, command: Command<'_>) -> Job {
         match self.tell(id, command, NOW).await {
-            Told::Done(job) => job,
+            Told::Done(job) => *job,
             other => panic!("{other:?}"),
         }
     }

@@ -531,7 +531,7 @@ fn live_row(row: &Row) -> Result<Stored> {
         accepted_late: row.get(19),
         counts: counts(row, 20),
     };
-    rows::live_job(fixed(row), read)
+    rows::live_job(fixed(row), &read)
 }
 
 fn finished_row(row: &Row) -> Result<Stored> {
@@ -541,7 +541,7 @@ fn finished_row(row: &Row) -> Result<Stored> {
         finished_at_ms: row.get(12),
         counts: counts(row, 13),
     };
-    rows::finished_job(fixed(row), read)
+    rows::finished_job(fixed(row), &read)
 }
 
 fn fixed(row: &Row) -> rows::Fixed {
