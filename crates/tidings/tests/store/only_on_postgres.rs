@@ -294,9 +294,9 @@ async fn a_job_enqueued_in_the_callers_transaction_shares_its_fate() {
         let inserted = tidings::store::postgres::insert_in(&tx, vec![given]).await.unwrap();
         assert!(matches!(inserted[..], [Inserted::New(_)]), "{inserted:?}");
         if commits {
-            tx.commit().await.unwrap()
+            tx.commit().await.unwrap();
         } else {
-            tx.rollback().await.unwrap()
+            tx.rollback().await.unwrap();
         }
         let expected = i64::from(commits);
         assert_eq!(store.number("SELECT count(*) FROM thing").await, expected);

@@ -83,9 +83,9 @@ async fn a_job_enqueued_in_the_callers_transaction_shares_its_fate() {
         let inserted = tidings::store::sqlite::insert_in(&tx, vec![given]).unwrap();
         assert!(matches!(inserted[..], [Inserted::New(_)]), "{inserted:?}");
         if commits {
-            tx.commit().unwrap()
+            tx.commit().unwrap();
         } else {
-            tx.rollback().unwrap()
+            tx.rollback().unwrap();
         }
         let expected = i64::from(commits);
         assert_eq!(store.number("SELECT count(*) FROM thing").await, expected);
