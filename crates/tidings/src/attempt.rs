@@ -7,7 +7,7 @@
 use crate::kind::{RawAttempt, Registered, Report};
 use crate::parts::Parts;
 use crate::sink::http::Trail;
-use crate::store::{Change, Saved, Stored};
+use crate::store::{Change, Saved, StoreError, Stored};
 use crate::writer::GroupWriter;
 use futures_util::FutureExt;
 use std::any::Any;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidings_core::decide::{Command, Ended};
 use tidings_core::evidence::Evidence;
+use tidings_core::fact::{EndedBy, Fact};
+use tidings_core::id::JobId;
 use tidings_core::job::{Job, State};
 use tidings_core::outcome::{Effect, FailureKind, Outcome};
 use tidings_core::text;
@@ -53,15 +55,18 @@ pub(crate) async fn run(parts: &Parts, reports: &GroupWriter<Change, Saved>, sto
 /// future is gone, and with it its connection: no next attempt can overlap it.
 pub(crate) async fn execute(kind: &Registered, stored: &Stored, mut reins: Reins) -> End {
     let trail = Trail::default();
-    let raw = raw_attempt(stored, trail.clone());
+    let raw = raw_attempt(kind, stored, trail.clone());
     let handler = Arc::clone(&kind.handler);
     // The handler is called inside, so that a panic before its first await is caught too.
     let mut run = Box::pin(AssertUnwindSafe(async move { handler(raw).await }).catch_unwind());
     let limit = Duration::from_millis(kind.time_limit.0.unsigned_abs());
     let end = tokio::select! {
         ended = &mut run => match ended {
-            Ok(Report { outcome, evidence }) => End { ended: Ended::Returned(outcome), evidence },
-            Err(panic) => panicked(&*panic),
+            Ok(Report { outcome, mut evidence }) => {
+                evidence.http = evidence.http.or_else(|| trail.evidence().map(Box::new));
+                End { ended: Ended::Returned(outcome), evidence }
+            }
+            Err(panic) => panicked(&trail, &*panic),
         },
         () = tokio::time::sleep(limit) => {
             interrupted(&trail, FailureKind::TimeLimit, &format!("the handler ran into its time limit of {} ms", kind.time_limit.0))
@@ -74,11 +79,13 @@ pub(crate) async fn execute(kind: &Registered, stored: &Stored, mut reins: Reins
             interrupted(&trail, FailureKind::Stopped, "the process was stopped before the handler had finished")
         }
     };
-    drop(run);
+    if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| drop(run))) {
+        tracing::error!(job = %stored.job.id, reason = %panic_message(&*panic), "a handler panicked while it was stopped");
+    }
     end
 }
 
-fn raw_attempt(stored: &Stored, trail: Trail) -> RawAttempt {
+fn raw_attempt(kind: &Registered, stored: &Stored, trail: Trail) -> RawAttempt {
     let started_at = match &stored.job.state {
         State::Running { claim, .. } => claim.started_at,
         State::Waiting { .. }
@@ -93,6 +100,7 @@ fn raw_attempt(stored: &Stored, trail: Trail) -> RawAttempt {
         number: stored.job.counters.claims,
         tenant: stored.job.tenant.clone(),
         started_at,
+        policy: Arc::clone(&kind.policy),
         trail,
     }
 }
@@ -110,15 +118,16 @@ fn effect_so_far(trail: &Trail) -> Effect {
     if trail.nothing_was_sent() { Effect::None } else { Effect::Possible }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> End {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a message".into());
-    let reason = format!("the handler panicked: {}", text::reason(&message));
-    let evidence = Evidence::plain(Effect::Possible, Some(FailureKind::Panic));
-    End { ended: Ended::Returned(Outcome::retryable(reason)), evidence }
+fn panicked(trail: &Trail, panic: &(dyn Any + Send)) -> End {
+    let http = trail.evidence().map(Box::new);
+    let evidence = Evidence { effect: effect_so_far(trail), failure_kind: Some(FailureKind::Panic), http };
+    End { ended: Ended::Returned(Outcome::retryable(panic_message(panic))), evidence }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the handler panicked: {}", text::reason(message.unwrap_or("its message is not text")))
 }
 
 /// Pending for as long as it is false, or if nobody can set it any more.
@@ -143,6 +152,7 @@ async fn record(
     let give_up_at = job.state.due_at().unwrap_or(Time(0)) + WRITE_PATIENCE;
     let draw = parts.terms.draw();
     let mut pause = WRITE_PAUSE_FIRST;
+    let mut may_be_written = false;
     loop {
         let report = Command::Report {
             attempt,
@@ -164,18 +174,21 @@ async fn record(
                 announce(parts, &job, &after);
                 return;
             }
-            Ok(_) => match parts.store.load(&[id]).await {
-                Ok(found) => match found.into_iter().next().flatten() {
-                    Some(stored) => {
-                        job = stored.job;
-                        continue;
-                    }
-                    None => return,
-                },
+            Ok(_) => match look_again(parts, id, attempt, may_be_written).await {
+                Ok(Now::Job(now)) => {
+                    job = now;
+                    continue;
+                }
+                Ok(Now::Recorded(now)) => {
+                    announce(parts, &now, &now.state);
+                    return;
+                }
+                Ok(Now::Gone) => return,
                 Err(problem) => problem,
             },
             Err(problem) => problem,
         };
+        may_be_written = true;
         if !problem.is_transient() || parts.clock.now() > give_up_at {
             tracing::error!(job = %id, attempt, %problem, "a report is lost; the sweep will call the attempt unknown");
             return;
@@ -186,7 +199,33 @@ async fn record(
     }
 }
 
-fn announce(parts: &Parts, job: &Job, after: &State) {
+/// What a worker finds whose write was refused because the job has moved on.
+enum Now {
+    /// Somebody else changed it.
+    Job(Job),
+    /// The worker itself did: an earlier write was done, only its answer was lost.
+    Recorded(Job),
+    /// It is past its retention.
+    Gone,
+}
+
+async fn look_again(parts: &Parts, id: JobId, attempt: i64, may_be_written: bool) -> Result<Now, StoreError> {
+    let Some(stored) = parts.store.load(&[id]).await?.into_iter().next().flatten() else {
+        return Ok(Now::Gone);
+    };
+    if !may_be_written {
+        return Ok(Now::Job(stored.job));
+    }
+    let history = parts.store.history(&[id]).await?;
+    let recorded = history.into_iter().flatten().any(|line| match line.fact {
+        Fact::AttemptEnded(end) => end.attempt == attempt && end.ended_by == EndedBy::Worker,
+        Fact::ReportedLate(late) => late.attempt == attempt,
+        _ => false,
+    });
+    Ok(if recorded { Now::Recorded(stored.job) } else { Now::Job(stored.job) })
+}
+
+pub(crate) fn announce(parts: &Parts, job: &Job, after: &State) {
     match after {
         // Its next attempt may be sooner than what the queue's loop sleeps for.
         State::Waiting { .. } => parts.wakes.queue(&job.queue).notify_one(),

@@ -111,6 +111,9 @@ impl Builder {
     /// # Errors
     /// When a kind or setting cannot be, or the database cannot be opened.
     pub async fn open_with(self, address: &str, options: &OpenOptions) -> Result<Tidings, OpenRefused> {
+        if let Some(refused) = self.refused {
+            return Err(refused.into());
+        }
         let store = store::open(address, options).await?;
         let clock = Arc::new(DatabaseClock::start(&*store).await?);
         tokio::spawn(clock::keep(Arc::downgrade(&clock), Arc::downgrade(&store)));

@@ -200,6 +200,11 @@ impl Tidings {
         self.parts.store.paused().await
     }
 
+    /// The queues that this process serves, sorted.
+    pub fn queues(&self) -> &BTreeSet<String> {
+        &self.parts.queues
+    }
+
     /// The kinds that this process knows.
     pub fn registry(&self) -> &Registry {
         &self.parts.registry
@@ -219,6 +224,13 @@ impl Tidings {
     /// caller's own transaction. Only a hint: a poll would find them too.
     pub fn wake(&self, queue: &str) {
         self.parts.wakes.enqueued(queue);
+    }
+
+    /// As [`Tidings::wake`], for the queue of the kind `K`.
+    pub fn wake_kind<K: Kind>(&self) {
+        if let Some(kind) = self.parts.registry.get(K::DECLARATION.name) {
+            self.parts.wakes.enqueued(&kind.queue);
+        }
     }
 
     pub(crate) fn door(&self) -> Door<'_> {

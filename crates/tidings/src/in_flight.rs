@@ -5,37 +5,68 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidings_core::id::JobId;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// Which job, how to stop its handler, since when.
+/// Which attempts, how to stop their handlers, since when.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<HashMap<JobId, (Arc<Notify>, Instant)>>);
+pub(crate) struct InFlight(Mutex<Running>);
+
+#[derive(Default)]
+struct Running {
+    attempts: HashMap<(JobId, i64), RunningAttempt>,
+    /// The workers are gone: nothing is started any more.
+    closed: bool,
+}
+
+struct RunningAttempt {
+    cancelled: Arc<Notify>,
+    since: Instant,
+    task: AbortHandle,
+}
 
 impl InFlight {
-    pub(crate) fn enter(&self, id: JobId) -> Arc<Notify> {
+    /// Has `spawn` start an attempt, unless the workers are gone.
+    pub(crate) fn start(&self, id: JobId, attempt: i64, spawn: impl FnOnce(Arc<Notify>) -> AbortHandle) {
+        // Locked while it is spawned: an attempt that ends at once must find its entry.
+        let mut running = self.lock();
+        if running.closed {
+            return;
+        }
         let cancelled = Arc::new(Notify::new());
-        self.lock().insert(id, (Arc::clone(&cancelled), Instant::now()));
-        cancelled
+        let task = spawn(Arc::clone(&cancelled));
+        running.attempts.insert((id, attempt), RunningAttempt { cancelled, since: Instant::now(), task });
     }
 
-    pub(crate) fn leave(&self, id: JobId) {
-        self.lock().remove(&id);
+    pub(crate) fn leave(&self, id: JobId, attempt: i64) {
+        self.lock().attempts.remove(&(id, attempt));
+    }
+
+    /// Aborts what runs, and lets nothing start any more.
+    pub(crate) fn close(&self) {
+        let mut running = self.lock();
+        running.closed = true;
+        for attempt in running.attempts.values() {
+            attempt.task.abort();
+        }
     }
 
     /// The jobs that have run for at least `age`.
     pub(crate) fn older_than(&self, age: Duration) -> Vec<JobId> {
-        self.lock().iter().filter(|(_, (_, since))| since.elapsed() >= age).map(|(id, _)| *id).collect()
+        let running = self.lock();
+        let old = running.attempts.iter().filter(|(_, attempt)| attempt.since.elapsed() >= age);
+        old.map(|((id, _), _)| *id).collect()
     }
 
-    /// Stops the handler of a job, if it is here.
-    pub(crate) fn cancel(&self, id: JobId) {
-        if let Some((cancelled, _)) = self.lock().get(&id) {
-            cancelled.notify_one();
+    /// Stops the handler of an attempt, if it is here.
+    pub(crate) fn cancel(&self, id: JobId, attempt: i64) {
+        if let Some(attempt) = self.lock().attempts.get(&(id, attempt)) {
+            attempt.cancelled.notify_one();
         }
     }
 
     /// A panic while it was held left a map that is as good as before.
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, (Arc<Notify>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Running> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

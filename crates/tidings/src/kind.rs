@@ -16,6 +16,7 @@ pub use report::{IntoReport, Report};
 use crate::sink::http::Trail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use tidings_core::id::JobId;
 use tidings_core::job::Priority;
 use tidings_core::limits;
@@ -139,6 +140,8 @@ pub struct Attempt<K> {
     pub tenant: String,
     /// When it started, by the database's clock.
     pub started_at: Time,
+    /// The kind's policy, as it is set in this process.
+    pub policy: Arc<Policy>,
     /// Where a sink notes how far it got, so that evidence survives a handler
     /// that is cancelled.
     pub trail: Trail,

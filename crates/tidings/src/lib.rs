@@ -51,6 +51,14 @@ mod wake;
 mod worker;
 mod writer;
 
+#[cfg(feature = "postgres")]
+pub mod transaction {
+    //! Transactions of an application on the database alone, tried again when the
+    //! database gave them up for the sake of another one.
+
+    pub use crate::store::retry::{TRIES_MAX, TransactionError, in_transaction, is_conflict};
+}
+
 pub use builder::{Builder, OpenRefused};
 pub use client::{ActRefused, Tidings};
 pub use enqueue::{Enqueue, EnqueueOptions, EnqueueRefused, IDEMPOTENCY_KEPT, Receipt};

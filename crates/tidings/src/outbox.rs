@@ -3,7 +3,7 @@
 //!
 //! The caller's transaction stays the caller's: nothing is committed here, and no
 //! wake-up is sent from inside (it would take a lock that all commits share). Call
-//! [`Tidings::wake`] after the commit, or let a poll find the job.
+//! [`Tidings::wake_kind`] after the commit, or let a poll find the job.
 
 use crate::client::{Tidings, receipt};
 use crate::enqueue::{Enqueue, EnqueueRefused, Receipt};
@@ -23,6 +23,7 @@ impl Tidings {
     /// tx.execute("INSERT INTO account (name) VALUES (?1)", ["ann"])?;
     /// tidings.enqueue_in_sqlite(&tx, Welcome { to: "ann".into() })?;
     /// tx.commit()?;
+    /// tidings.wake_kind::<Welcome>();
     /// # Ok(()) }
     /// ```
     ///

@@ -9,6 +9,8 @@
 pub(crate) mod insert;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "postgres")]
+pub(crate) mod retry;
 mod rows;
 mod save;
 pub(crate) mod sql;
@@ -35,6 +37,10 @@ pub enum StoreError {
     /// or it is not known whether it was: try again later.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The database gave the transaction up for the sake of another one. Nothing was
+    /// done; it has been tried a few times.
+    #[error("the database gave the transaction up for the sake of another one: {0}")]
+    Conflict(#[source] GaveUp),
     /// The database was written by a newer program.
     #[error(
         "the database has schema version {found}, this program knows versions up to {known}: \
@@ -76,9 +82,14 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the same call may succeed later without anything being changed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_))
+        matches!(self, StoreError::Unavailable(_) | StoreError::Conflict(_))
     }
 }
+
+/// The database's own words about a serialization failure or a deadlock.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct GaveUp(pub(crate) String);
 
 /// A job with its arguments.
 #[derive(Clone, Debug)]

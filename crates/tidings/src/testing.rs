@@ -2,12 +2,19 @@
 //!
 //! [`perform`] runs one handler as a worker would. [`drain`] carries out what is
 //! due on the database, by a clock that the test holds. [`assert_enqueued`] looks.
+//! [`throw_away`] gives a database to do it on.
+
+#[cfg(feature = "sqlite")]
+mod throw_away;
+
+#[cfg(feature = "sqlite")]
+pub use throw_away::{TEST_BEGINS, TestTidings, throw_away};
 
 use crate::attempt::{self, Reins};
 use crate::client::Tidings;
 use crate::kind::{Kind, Report};
 use crate::random;
-use crate::store::{Change, JobFilter, Saved, StoreError, Stored, Take};
+use crate::store::{JobFilter, StoreError, Stored, Take, Told, tell};
 use crate::ticker;
 use std::sync::Arc;
 use tidings_core::decide::{Command, Ended};
@@ -100,13 +107,18 @@ pub async fn take_one(tidings: &Tidings) -> Result<Option<Stored>, StoreError> {
     Ok(None)
 }
 
-/// Runs the handler of a job that was taken, and records how it ended.
+/// Runs the handler of a job that was taken, and records how it ended, as a worker
+/// would: also when it is late, or when the job has been changed since.
 ///
 /// # Errors
-/// When the database cannot be written.
-pub async fn perform_stored(tidings: &Tidings, stored: Stored) -> Result<Saved, StoreError> {
+/// When the database cannot be read or written.
+///
+/// # Panics
+/// When the kind is not registered.
+pub async fn perform_stored(tidings: &Tidings, stored: Stored) -> Result<Told, StoreError> {
     let parts = &tidings.parts;
-    let Some(kind) = parts.registry.get(&stored.job.kind) else { return Ok(Saved::Conflict) };
+    let name = &stored.job.kind;
+    let kind = parts.registry.get(name).unwrap_or_else(|| panic!("kind `{name}` is not registered"));
     let end = attempt::execute(kind, &stored, loose()).await;
     let report = Command::Report {
         attempt: stored.job.counters.claims,
@@ -115,11 +127,11 @@ pub async fn perform_stored(tidings: &Tidings, stored: Stored) -> Result<Saved, 
         policy: &kind.policy,
         draw: parts.terms.draw(),
     };
-    let Ok(change) = Change::decide(&stored.job, report, parts.clock.now()) else {
-        return Ok(Saved::Conflict);
-    };
-    let saved = parts.store.save(vec![change]).await?;
-    Ok(saved.first().copied().unwrap_or(Saved::Conflict))
+    let told = tell(&*parts.store, stored.job.id, report, parts.clock.now()).await?;
+    if let Told::Done(job) = &told {
+        attempt::announce(parts, job, &job.state);
+    }
+    Ok(told)
 }
 
 /// Ends every attempt whose lease is over, as the sweep of any process would.

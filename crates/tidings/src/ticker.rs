@@ -61,17 +61,18 @@ pub(crate) async fn sweep(parts: &Parts) -> Result<usize, StoreError> {
 
 /// A hint says that something was cancelled; a poll finds what no hint told of.
 async fn cancel_loop(parts: Arc<Parts>, in_flight: Arc<InFlight>) {
+    let mut asked = parts.wakes.cancelled();
     loop {
         let least_age = tokio::select! {
-            () = parts.wakes.cancelled().notified() => Duration::ZERO,
+            _hint = asked.changed() => Duration::ZERO,
             () = tokio::time::sleep(CANCEL_POLL) => CANCEL_POLL,
         };
         let running = in_flight.older_than(least_age);
         for ids in running.chunks(PRUNE_MAX) {
             let Ok(jobs) = parts.store.load(ids).await else { break };
             for stored in jobs.into_iter().flatten() {
-                if matches!(stored.job.state, State::Running { cancel_requested: true, .. }) {
-                    in_flight.cancel(stored.job.id);
+                if let State::Running { claim, cancel_requested: true, .. } = &stored.job.state {
+                    in_flight.cancel(stored.job.id, claim.number);
                 }
             }
         }

@@ -7,6 +7,7 @@
 use crate::enqueue::Receipt;
 use crate::store::{Store, StoreError};
 use crate::wake::Wakes;
+use std::sync::Arc;
 use std::time::Duration;
 use tidings_core::id::JobId;
 use tidings_core::job::{Job, State};
@@ -49,10 +50,24 @@ impl Waits {
             return Ok(look(store, id).await?.map(|look| look.unwrap_or(receipt)));
         };
         // Registered before the first look, so that nothing falls between.
-        let signal = wakes.wait_for(id);
-        let result = until_settled(store, id, &signal, Instant::now() + at_most).await;
-        wakes.forget(id, &signal);
-        Ok(result?.map(|look| look.unwrap_or(receipt)))
+        let waiting = Waiting { wakes, id, signal: wakes.wait_for(id) };
+        // A wait beyond what the clock can say is one without end.
+        let deadline = Instant::now().checked_add(at_most);
+        let look = until_settled(store, id, &waiting.signal, deadline).await?;
+        Ok(look.map(|look| look.unwrap_or(receipt)))
+    }
+}
+
+/// A registered waiter. Dropped, also with the future of its caller, it is forgotten.
+struct Waiting<'a> {
+    wakes: &'a Wakes,
+    id: JobId,
+    signal: Arc<Notify>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.wakes.forget(self.id, &self.signal);
     }
 }
 
@@ -60,14 +75,15 @@ async fn until_settled(
     store: &dyn Store,
     id: JobId,
     signal: &Notify,
-    deadline: Instant,
+    deadline: Option<Instant>,
 ) -> Result<Look, StoreError> {
     loop {
         let look = look(store, id).await?;
-        if !matches!(look, Some(None)) || Instant::now() >= deadline {
+        let now = Instant::now();
+        if !matches!(look, Some(None)) || deadline.is_some_and(|deadline| now >= deadline) {
             return Ok(look);
         }
-        let next_look = deadline.min(Instant::now() + POLL);
+        let next_look = deadline.into_iter().fold(now + POLL, Instant::min);
         tokio::select! {
             () = signal.notified() => {}
             () = tokio::time::sleep_until(next_look) => {}

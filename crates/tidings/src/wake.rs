@@ -4,11 +4,11 @@
 //! gathered so that a burst of enqueues is a handful of messages.
 
 use crate::store::{Store, Wake};
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tidings_core::id::JobId;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 /// Least time between two messages to other processes.
 const ANNOUNCE_GAP: Duration = Duration::from_millis(5);
@@ -16,6 +16,9 @@ const ANNOUNCE_GAP: Duration = Duration::from_millis(5);
 const OUTBOUND_MAX: usize = 4_096;
 /// Jobs that other processes wait for, as far as this one remembers.
 const AWAITED_MAX: usize = 4_096;
+/// Jobs that settled here lately: a process that began to wait just before may not
+/// have been heard yet when its job was done.
+const SETTLED_MAX: usize = 4_096;
 
 /// Where hints come together.
 #[derive(Clone)]
@@ -27,9 +30,19 @@ pub(crate) struct Wakes {
 #[derive(Default)]
 struct Inner {
     queues: Mutex<HashMap<String, Arc<Notify>>>,
-    settled: Mutex<HashMap<JobId, Vec<Arc<Notify>>>>,
-    cancelled: Notify,
-    awaited_elsewhere: Mutex<HashSet<JobId>>,
+    waiters: Mutex<HashMap<JobId, Vec<Arc<Notify>>>>,
+    /// Changes whenever somebody asked to cancel a running job.
+    cancelled: watch::Sender<()>,
+    elsewhere: Mutex<Elsewhere>,
+    /// Lets the task that takes hints in end with the last user of these wake-ups.
+    alive: watch::Sender<()>,
+}
+
+/// What has to be known so that waiters in other processes are told.
+#[derive(Default)]
+struct Elsewhere {
+    awaited: HashSet<JobId>,
+    settled_lately: VecDeque<JobId>,
 }
 
 impl Wakes {
@@ -38,7 +51,8 @@ impl Wakes {
         let (outbound, pending) = mpsc::channel(OUTBOUND_MAX);
         let wakes = Wakes { inner: Arc::new(Inner::default()), outbound };
         if let Some(inbound) = store.listen() {
-            tokio::spawn(take_in(Arc::downgrade(&wakes.inner), inbound));
+            let alive = wakes.inner.alive.subscribe();
+            tokio::spawn(take_in(Arc::downgrade(&wakes.inner), wakes.outbound.downgrade(), inbound, alive));
         }
         tokio::spawn(announce(store, pending));
         wakes
@@ -50,9 +64,9 @@ impl Wakes {
         Arc::clone(queues.entry(queue.to_owned()).or_default())
     }
 
-    /// The signal that a running job may have been cancelled.
-    pub(crate) fn cancelled(&self) -> &Notify {
-        &self.inner.cancelled
+    /// Changes when a running job may have been cancelled, here or elsewhere.
+    pub(crate) fn cancelled(&self) -> watch::Receiver<()> {
+        self.inner.cancelled.subscribe()
     }
 
     /// Something is due in a queue.
@@ -63,14 +77,14 @@ impl Wakes {
 
     /// Somebody asked to cancel a running job.
     pub(crate) fn cancel(&self, id: JobId) {
-        self.inner.cancelled.notify_waiters();
+        self.inner.cancelled.send_replace(());
         self.tell(Wake::Cancel(id));
     }
 
     /// A job has finished, or is held.
     pub(crate) fn settled(&self, id: JobId) {
         self.inner.wake_waiters(id);
-        if lock(&self.inner.awaited_elsewhere).remove(&id) {
+        if lock(&self.inner.elsewhere).settled(id) {
             self.tell(Wake::Settled(id));
         }
     }
@@ -78,18 +92,18 @@ impl Wakes {
     /// A signal for the moment at which the job settles, here or elsewhere.
     pub(crate) fn wait_for(&self, id: JobId) -> Arc<Notify> {
         let signal = Arc::new(Notify::new());
-        lock(&self.inner.settled).entry(id).or_default().push(Arc::clone(&signal));
+        lock(&self.inner.waiters).entry(id).or_default().push(Arc::clone(&signal));
         self.tell(Wake::Awaited(id));
         signal
     }
 
     /// Nobody waits on this signal any more.
     pub(crate) fn forget(&self, id: JobId, signal: &Arc<Notify>) {
-        let mut settled = lock(&self.inner.settled);
-        if let Some(signals) = settled.get_mut(&id) {
+        let mut waiters = lock(&self.inner.waiters);
+        if let Some(signals) = waiters.get_mut(&id) {
             signals.retain(|other| !Arc::ptr_eq(other, signal));
             if signals.is_empty() {
-                settled.remove(&id);
+                waiters.remove(&id);
             }
         }
     }
@@ -110,32 +124,63 @@ impl Inner {
     }
 
     fn wake_waiters(&self, id: JobId) {
-        for signal in lock(&self.settled).get(&id).into_iter().flatten() {
+        for signal in lock(&self.waiters).get(&id).into_iter().flatten() {
             signal.notify_one();
         }
     }
 
-    fn take(&self, wake: Wake) {
+    /// Takes a hint of another process; what is to be answered.
+    fn take(&self, wake: Wake) -> Option<Wake> {
         match wake {
             Wake::Queue(queue) => self.wake_queue(&queue),
             Wake::Settled(id) => self.wake_waiters(id),
-            Wake::Cancel(_) => self.cancelled.notify_waiters(),
-            Wake::Awaited(id) => {
-                let mut awaited = lock(&self.awaited_elsewhere);
-                if awaited.len() >= AWAITED_MAX {
-                    // Whoever is forgotten here still polls.
-                    awaited.clear();
-                }
-                awaited.insert(id);
-            }
+            Wake::Cancel(_) => _ = self.cancelled.send_replace(()),
+            Wake::Awaited(id) => return lock(&self.elsewhere).awaited(id).then_some(Wake::Settled(id)),
         }
+        None
     }
 }
 
-async fn take_in(inner: std::sync::Weak<Inner>, mut inbound: mpsc::Receiver<Wake>) {
-    while let Some(wake) = inbound.recv().await {
-        let Some(inner) = inner.upgrade() else { return };
-        inner.take(wake);
+impl Elsewhere {
+    /// A job settled here; whether somebody elsewhere waits for it.
+    fn settled(&mut self, id: JobId) -> bool {
+        if self.settled_lately.len() == SETTLED_MAX {
+            self.settled_lately.pop_front();
+        }
+        self.settled_lately.push_back(id);
+        self.awaited.remove(&id)
+    }
+
+    /// Somebody elsewhere waits for a job; whether it settled here just before.
+    fn awaited(&mut self, id: JobId) -> bool {
+        if self.settled_lately.contains(&id) {
+            return true;
+        }
+        if self.awaited.len() == AWAITED_MAX {
+            // Whoever is forgotten here still polls.
+            self.awaited.clear();
+        }
+        self.awaited.insert(id);
+        false
+    }
+}
+
+/// Ends with the last handle of the wake-ups, and with it the listening connection.
+async fn take_in(
+    inner: Weak<Inner>,
+    outbound: mpsc::WeakSender<Wake>,
+    mut inbound: mpsc::Receiver<Wake>,
+    mut alive: watch::Receiver<()>,
+) {
+    loop {
+        let wake = tokio::select! {
+            wake = inbound.recv() => wake,
+            _gone = alive.changed() => None,
+        };
+        let (Some(wake), Some(inner)) = (wake, inner.upgrade()) else { return };
+        if let (Some(answer), Some(outbound)) = (inner.take(wake), outbound.upgrade()) {
+            let _lost = outbound.try_send(answer);
+        }
     }
 }
 

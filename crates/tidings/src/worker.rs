@@ -12,7 +12,6 @@ use crate::attempt::{self, Reins};
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::random;
-use crate::settings::WORKERS_DEFAULT;
 use crate::store::{Change, Saved, StoreError, Stored, Take, Taken};
 use crate::ticker;
 use crate::writer::GroupWriter;
@@ -22,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidings_core::decide::Command;
 use tidings_core::id::WorkerId;
+use tidings_core::job::Job;
 use tidings_core::time::Time;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -38,12 +38,14 @@ const LAST_WRITES: Duration = Duration::from_secs(10);
 /// Without a successful look at a queue for this long, the process is not ready.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
-/// Running workers. Dropped, they are aborted as a crash would; see [`Workers::stop`].
+/// Running workers. Dropped, they and their handlers end as in a crash: the sweep will
+/// call what ran unknown. See [`Workers::stop`] for the better way.
 pub struct Workers {
     parts: Arc<Parts>,
     stop: Arc<Stop>,
     places: HashMap<String, (Arc<Semaphore>, usize)>,
     progress: Arc<Progress>,
+    in_flight: Arc<InFlight>,
     tasks: JoinSet<()>,
 }
 
@@ -87,9 +89,18 @@ pub(crate) struct Stop {
     running: watch::Sender<bool>,
 }
 
-/// When each queue was last looked at with success.
+/// How the loop of each queue gets on.
 #[derive(Default)]
-struct Progress(Mutex<HashMap<String, Instant>>);
+struct Progress(Mutex<HashMap<String, Step>>);
+
+/// What the loop of a queue did last.
+#[derive(Clone, Copy)]
+enum Step {
+    /// It looked for work, with success.
+    Looked(Instant),
+    /// Every place is taken: it has nothing to look for.
+    Full,
+}
 
 impl Workers {
     pub(crate) async fn start(parts: Arc<Parts>) -> Result<Workers, WorkRefused> {
@@ -111,7 +122,7 @@ impl Workers {
         for (queue, workers) in queues {
             let permits = Arc::new(Semaphore::new(workers));
             places.insert(queue.clone(), (Arc::clone(&permits), workers));
-            progress.note(&queue);
+            progress.note(&queue, Step::Looked(Instant::now()));
             let line = Line {
                 parts: Arc::clone(&parts),
                 queue,
@@ -125,15 +136,15 @@ impl Workers {
             tasks.spawn(line.run());
         }
         ticker::start(&mut tasks, &parts, &in_flight);
-        Workers { parts, stop, places, progress, tasks }
+        Workers { parts, stop, places, progress, in_flight, tasks }
     }
 
-    /// Whether every queue was looked at lately.
+    /// Whether every queue that has a free place was looked at lately.
     ///
     /// # Errors
     /// Which queue was not, and since when.
     pub fn ready(&self) -> Result<(), String> {
-        self.progress.fresh()
+        self.progress.fresh(Instant::now())
     }
 
     /// Stops: no new claims, running jobs get the settings' grace, then they are
@@ -165,9 +176,11 @@ fn workers_by_queue(parts: &Parts) -> Result<Vec<(String, usize)>, WorkRefused> 
     parts
         .queues
         .iter()
-        .map(|queue| match parts.settings.workers.get(queue).copied().unwrap_or(WORKERS_DEFAULT) {
-            0 => Err(WorkRefused::NoWorkers(queue.clone())),
-            workers => Ok((queue.clone(), workers)),
+        .map(|queue| {
+            match parts.settings.workers.get(queue).copied().unwrap_or(parts.settings.workers_default) {
+                0 => Err(WorkRefused::NoWorkers(queue.clone())),
+                workers => Ok((queue.clone(), workers)),
+            }
         })
         .collect()
 }
@@ -223,14 +236,15 @@ impl Line {
         let mut pause = CLAIM_PAUSE_FIRST;
         loop {
             let free = tokio::select! {
-                free = self.free_places() => free,
+                biased;
                 _ = stop.wait_for(|stop| *stop) => return,
+                free = self.free_places() => free,
             };
             let wanted = free.len();
             match self.take(wanted).await {
                 Ok(taken) => {
                     pause = CLAIM_PAUSE_FIRST;
-                    self.progress.note(&self.queue);
+                    self.progress.note(&self.queue, Step::Looked(Instant::now()));
                     let more = taken.started.len() == wanted;
                     let until = self.look_again_at(&taken);
                     let stopping = *stop.borrow();
@@ -259,6 +273,9 @@ impl Line {
 
     /// Waits for a free place, and takes all that are free then.
     async fn free_places(&self) -> Vec<OwnedSemaphorePermit> {
+        if self.places.available_permits() == 0 {
+            self.progress.note(&self.queue, Step::Full);
+        }
         let mut free = Vec::new();
         free.extend(Arc::clone(&self.places).acquire_owned().await);
         while free.len() < CLAIM_MAX
@@ -290,25 +307,38 @@ impl Line {
     }
 
     async fn start_all(&self, started: Vec<Stored>, places: Vec<OwnedSemaphorePermit>, stopping: bool) {
-        if stopping {
-            self.give_back(started).await;
-            return;
-        }
+        let now = self.parts.clock.now();
+        let (started, given_back): (Vec<Stored>, Vec<Stored>) =
+            started.into_iter().partition(|stored| !stopping && self.lease_suffices(&stored.job, now));
         for (stored, place) in started.into_iter().zip(places) {
-            let cancelled = self.in_flight.enter(stored.job.id);
-            let reins = Reins { cancelled, stopped: self.stop.running.subscribe() };
+            let stopped = self.stop.running.subscribe();
             let (parts, reports) = (Arc::clone(&self.parts), self.reports.clone());
             let in_flight = Arc::clone(&self.in_flight);
-            tokio::spawn(async move {
-                let id = stored.job.id;
-                attempt::run(&parts, &reports, stored, reins).await;
-                in_flight.leave(id);
-                drop(place);
+            let (id, attempt) = (stored.job.id, stored.job.counters.claims);
+            self.in_flight.start(id, attempt, |cancelled| {
+                let run = async move {
+                    attempt::run(&parts, &reports, stored, Reins { cancelled, stopped }).await;
+                    in_flight.leave(id, attempt);
+                    drop(place);
+                };
+                tokio::spawn(run).abort_handle()
             });
+        }
+        if !given_back.is_empty() {
+            self.give_back(given_back).await;
         }
     }
 
-    /// The stop came while the claim was under way: nothing was started, nothing is spent.
+    /// Whether the handler would be stopped by its time limit before its lease is
+    /// over. After a claim that took long to commit it might not, and the next
+    /// attempt could begin beside it.
+    fn lease_suffices(&self, job: &Job, now: Time) -> bool {
+        let limit = self.parts.registry.get(&job.kind).map(|kind| kind.time_limit);
+        limit.zip(job.state.due_at()).is_some_and(|(limit, lease_until)| now + limit < lease_until)
+    }
+
+    /// The stop came while the claim was under way, or the claim took too long:
+    /// nothing was started, nothing is spent.
     async fn give_back(&self, started: Vec<Stored>) {
         let now = self.parts.clock.now();
         let changes = started
@@ -324,16 +354,31 @@ impl Line {
     }
 }
 
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.in_flight.close();
+    }
+}
+
 impl Progress {
-    fn note(&self, queue: &str) {
-        lock(&self.0).insert(queue.to_owned(), Instant::now());
+    fn note(&self, queue: &str, step: Step) {
+        let mut steps = lock(&self.0);
+        match steps.get_mut(queue) {
+            Some(last) => *last = step,
+            None => _ = steps.insert(queue.to_owned(), step),
+        }
     }
 
-    fn fresh(&self) -> Result<(), String> {
-        match lock(&self.0).iter().find(|(_, at)| at.elapsed() > STALE_AFTER) {
-            Some((queue, at)) => Err(format!(
-                "queue `{queue}` was last looked at {} s ago: its workers are all busy, or the database is away",
-                at.elapsed().as_secs()
+    fn fresh(&self, now: Instant) -> Result<(), String> {
+        let steps = lock(&self.0);
+        let age = |step: &Step| match step {
+            Step::Looked(at) => now - *at,
+            Step::Full => Duration::ZERO,
+        };
+        match steps.iter().map(|(queue, step)| (queue, age(step))).find(|(_, age)| *age > STALE_AFTER) {
+            Some((queue, age)) => Err(format!(
+                "queue `{queue}` was last looked at {} s ago: the database is away or hangs",
+                age.as_secs()
             )),
             None => Ok(()),
         }
@@ -348,6 +393,19 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_whose_places_are_all_taken_is_ready_and_one_that_is_not_looked_at_is_not() {
+        let progress = Progress::default();
+        progress.note("busy", Step::Full);
+        let start = Instant::now();
+        progress.note("idle", Step::Looked(start));
+        assert_eq!(progress.fresh(start + STALE_AFTER), Ok(()));
+        let later = start + STALE_AFTER + Duration::from_secs(1);
+        assert!(progress.fresh(later).unwrap_err().contains("`idle` was last looked at 16 s ago"));
+        progress.note("idle", Step::Looked(later));
+        assert_eq!(progress.fresh(later), Ok(()));
+    }
 
     #[test]
     fn workers_do_not_start_on_a_pool_that_they_would_fill_by_more_than_half() {

@@ -136,7 +136,10 @@ fn next(job: &Job, claim: &Claim, report: &Report<'_>, now: Time) -> (Next, Opti
             again(job, policy, spent, delay, now, |due_at| Next::Unknown { due_at })
         }
         Ended::Returned(Outcome::Snooze { until, source, .. }) => {
-            snooze(job, policy, draw, *until, *source, now)
+            let asked = report.evidence.http.as_ref().and_then(|http| http.retry_after.as_ref()?.used_ms);
+            // Counted from here, which is after the answer: the next attempt is never too early.
+            let until = asked.map_or(*until, |asked_ms| (*until).max(now + Millis(asked_ms)));
+            snooze(job, policy, draw, until, *source, now)
         }
     }
 }

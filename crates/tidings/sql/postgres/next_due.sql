@@ -1,5 +1,6 @@
--- When the next waiting job of a queue comes due. One index probe a rank. What is due already and
--- was not taken (paused, locked, or of an unknown kind) is no reason to look again at once.
+-- When the next job of a queue that is not due yet will be. What is due and was not taken (of a kind that
+-- this process does not know, in a paused queue, locked by another worker) is left to the poll: to look
+-- again at once would be to look for ever. One index probe a rank.
 SELECT min(next.due_at_ms)
 FROM unnest($2::smallint[]) AS level (rank)
 CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
--- When the next waiting job of one rank of a queue comes due. What is due already and was not
--- taken (paused, or of an unknown kind) is no reason to look again at once.
+-- When the next job of one rank of a queue that is not due yet will be. What is due and was not taken is
+-- left to the poll.
 SELECT due_at_ms
 FROM tidings_job
 WHERE queue = ?1 AND due_rank = ?2 AND due_at_ms > ?3

@@ -128,7 +128,7 @@ pub async fn run(sink: HttpSink, attempt: Attempt<HttpCall>) -> Report {
             retry_after: evidence.retry_after.as_ref(),
             redirect_host: evidence.redirect_host.as_deref(),
         },
-        &[],
+        attempt.policy.retryable_statuses(),
         attempt.started_at,
     );
     let evidence = Evidence {

@@ -26,6 +26,7 @@ pub(crate) struct RawAttempt {
     pub(crate) number: i64,
     pub(crate) tenant: String,
     pub(crate) started_at: Time,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) trail: Trail,
 }
 
@@ -120,8 +121,8 @@ impl Registry {
             policy: Arc::new(declaration.policy.policy()),
             handler: Arc::new(move |raw| match decode::<K>(&raw.args) {
                 Ok(args) => {
-                    let RawAttempt { job_id, number, tenant, started_at, trail, .. } = raw;
-                    let attempt = Attempt { args, job_id, number, tenant, started_at, trail };
+                    let RawAttempt { args: _, job_id, number, tenant, started_at, policy, trail } = raw;
+                    let attempt = Attempt { args, job_id, number, tenant, started_at, policy, trail };
                     handler(state.clone(), attempt).map(IntoReport::into_report).boxed()
                 }
                 Err(bad) => std::future::ready(undecodable(&bad)).boxed(),
@@ -202,7 +203,7 @@ impl Registry {
     }
 
     /// The terms on which a store takes these kinds.
-    pub(crate) fn terms(&self) -> TermsOfKinds {
+    pub fn terms(&self) -> TermsOfKinds {
         let terms: HashMap<String, Terms> =
             self.kinds.iter().map(|(name, kind)| (name.clone(), kind.terms())).collect();
         TermsOfKinds::new(terms, random::draw)
@@ -255,8 +256,21 @@ fn decode<K: DeserializeOwned>(args: &str) -> Result<K, BadArgs> {
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { "args".to_owned() } else { format!("args.{path}") };
-        BadArgs { path, problem: error.into_inner().to_string() }
+        BadArgs { path, problem: without_the_value(&error.into_inner().to_string()) }
     })
+}
+
+/// `invalid type: string "whsec_…", expected a map` repeats what was given, and that
+/// may be a secret: the message is kept as evidence and may be logged.
+fn without_the_value(problem: &str) -> String {
+    for what in ["invalid type", "invalid value"] {
+        if let Some((_, expected)) =
+            problem.strip_prefix(what).and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            return format!("{what}, expected {expected}");
+        }
+    }
+    problem.to_owned()
 }
 
 /// Arguments that do not decode today will not decode tomorrow.
@@ -264,5 +278,30 @@ fn undecodable(bad: &BadArgs) -> Report {
     Report {
         outcome: Outcome::discard(format!("the arguments do not decode to the kind: {bad}")),
         evidence: Evidence::plain(Effect::None, Some(FailureKind::BadArguments)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_about_bad_arguments_never_repeats_them() {
+        #[derive(serde::Deserialize, Debug)]
+        struct Args {
+            #[expect(dead_code, reason = "only decoded")]
+            secret: u8,
+        }
+        for (args, expected) in [
+            (r#"{"secret": "s3cr3t, expected x"}"#, "args.secret: invalid type, expected u8"),
+            (r#"{"secret": 987654}"#, "args.secret: invalid value, expected u8"),
+            (r#"{"secret": ["s3cr3t"]}"#, "args.secret: invalid type, expected u8"),
+            (r#""s3cr3t""#, "args: invalid type, expected struct Args"),
+            (r#"{"other": "s3cr3t"}"#, "args: missing field `secret`"),
+        ] {
+            let said = decode::<Args>(args).unwrap_err().to_string();
+            assert!(said.starts_with(expected), "{said}");
+            assert!(!said.contains("s3cr3t") && !said.contains("987654"), "{said}");
+        }
     }
 }

@@ -16,8 +16,8 @@ mod pipeline;
 mod verbs;
 
 use super::{
-    ApiKey, Change, Inserted, JobFilter, Logged, NewJob, OpenOptions, PausedQueue, Prune, Saved, Store,
-    StoreError, Stored, Take, Taken, TermsOfKinds, Wake, sql,
+    ApiKey, Change, GaveUp, Inserted, JobFilter, Logged, NewJob, OpenOptions, PausedQueue, Prune, Saved,
+    Store, StoreError, Stored, Take, Taken, TermsOfKinds, Wake, retry, sql,
 };
 use async_trait::async_trait;
 use connect::Connector;
@@ -56,7 +56,7 @@ impl PostgresStore {
     async fn client(&self) -> Result<Client, StoreError> {
         match self.pool.get().await {
             Ok(client) => Ok(client),
-            Err(deadpool_postgres::PoolError::Backend(failed)) => Err(error(failed)),
+            Err(deadpool_postgres::PoolError::Backend(failed)) => Err(failed.into()),
             Err(deadpool_postgres::PoolError::Timeout(_)) => Err(StoreError::Unavailable(
                 "no connection came free in time: the pool is in use; raise `pool_size` or lower the load"
                     .into(),
@@ -70,23 +70,23 @@ impl PostgresStore {
 /// read-only server (25006: a primary that was demoted) is dropped, so that a
 /// failover does not leave us talking to the old one for ever.
 fn give_back<T>(client: Client, result: &Result<T, StoreError>) {
-    if result.as_ref().is_err_and(StoreError::is_transient) {
+    if matches!(result, Err(StoreError::Unavailable(_))) {
         drop(Client::take(client));
     }
 }
 
 /// What an error of the driver means for the caller. A broken connection comes
 /// without a code; what was asked for may then have been done.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
-pub(crate) fn error(failed: tokio_postgres::Error) -> StoreError {
+pub(crate) fn error(failed: &tokio_postgres::Error) -> StoreError {
     let Some(server) = failed.as_db_error() else {
-        return StoreError::Unavailable(source_chain(&failed));
+        return StoreError::Unavailable(source_chain(failed));
     };
     let text = format!("{} ({})", server.message(), server.code().code());
+    if retry::names_conflict(server.code()) {
+        return StoreError::Conflict(GaveUp(text));
+    }
     let try_later = [
         &SqlState::READ_ONLY_SQL_TRANSACTION,
-        &SqlState::T_R_SERIALIZATION_FAILURE,
-        &SqlState::T_R_DEADLOCK_DETECTED,
         &SqlState::LOCK_NOT_AVAILABLE,
         &SqlState::QUERY_CANCELED,
         &SqlState::ADMIN_SHUTDOWN,
@@ -111,12 +111,19 @@ fn source_chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Runs one verb on one connection and looks at how it went.
+/// Runs one verb on one connection, again if the database gave it up for another
+/// transaction, and looks at how it went.
 macro_rules! on_client {
     ($store:ident, $client:ident => $work:expr) => {{
         let mut client = $store.client().await?;
-        let $client = &mut client;
-        let result = $work.await;
+        let mut tries = retry::Tries::default();
+        let result = loop {
+            let $client = &mut client;
+            let result = $work.await;
+            if !tries.again(&result).await {
+                break result;
+            }
+        };
         give_back(client, &result);
         result
     }};
@@ -129,7 +136,7 @@ impl Store for PostgresStore {
     }
 
     async fn insert(&self, jobs: Vec<NewJob>) -> Result<Vec<Inserted>, StoreError> {
-        on_client!(self, client => verbs::insert_batch(client, jobs))
+        on_client!(self, client => verbs::insert_batch(client, jobs.clone()))
     }
 
     async fn load(&self, ids: &[JobId]) -> Result<Vec<Option<Stored>>, StoreError> {

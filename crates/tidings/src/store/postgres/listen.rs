@@ -5,7 +5,6 @@
 //! carries every hint of the moment. Its payload is a list of words.
 
 use super::connect::Connector;
-use super::error;
 use crate::store::{StoreError, Wake};
 use futures_util::{StreamExt, stream};
 use std::time::Duration;
@@ -23,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn announce(client: &Client, wakes: &[Wake]) -> Result<(), StoreError> {
     for payload in payloads(wakes) {
-        client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await.map_err(error)?;
+        client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await.map_err(StoreError::from)?;
     }
     Ok(())
 }
@@ -48,11 +47,12 @@ pub(super) fn start(connector: Connector) -> mpsc::Receiver<Wake> {
 async fn once(connector: &Connector, hints: &mpsc::Sender<Wake>) -> Result<(), StoreError> {
     match connector.tls() {
         Some(tls) => {
-            let (client, connection) = connector.config().connect(tls.clone()).await.map_err(error)?;
+            let (client, connection) =
+                connector.config().connect(tls.clone()).await.map_err(StoreError::from)?;
             pass_on(client, connection, hints).await
         }
         None => {
-            let (client, connection) = connector.config().connect(NoTls).await.map_err(error)?;
+            let (client, connection) = connector.config().connect(NoTls).await.map_err(StoreError::from)?;
             pass_on(client, connection, hints).await
         }
     }
@@ -74,7 +74,7 @@ where
     loop {
         tokio::select! {
             answer = &mut listen, if !listening => {
-                answer.map_err(error)?;
+                answer.map_err(StoreError::from)?;
                 listening = true;
                 // Whatever came before we listened is found by looking once.
                 let _full = hints.try_send(Wake::Queue(String::new()));
@@ -87,7 +87,7 @@ where
                     }
                 }
                 Some(Ok(_)) => {}
-                Some(Err(failed)) => return Err(error(failed)),
+                Some(Err(failed)) => return Err(failed.into()),
                 None => return Err(StoreError::Unavailable("the listening connection was closed".into())),
             },
             () = hints.closed() => return Ok(()),

@@ -5,7 +5,6 @@
 //! timeout set: a step that meets a busy table fails cleanly and is run again by
 //! the next start, instead of queueing everybody behind it.
 
-use super::error;
 use crate::store::StoreError;
 use tokio_postgres::Client;
 
@@ -27,8 +26,8 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
             "the schema has version {found} and this program needs {known}: run `tidings migrate` first"
         )));
     }
-    let tx = client.transaction().await.map_err(error)?;
-    tx.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
+    tx.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(StoreError::from)?;
     tx.batch_execute(
         "SET LOCAL lock_timeout = '5s';
          CREATE SCHEMA IF NOT EXISTS tidings;
@@ -39,21 +38,23 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
          );",
     )
     .await
-    .map_err(error)?;
-    let row =
-        tx.query_one("SELECT coalesce(max(version), 0) FROM tidings.migration", &[]).await.map_err(error)?;
+    .map_err(StoreError::from)?;
+    let row = tx
+        .query_one("SELECT coalesce(max(version), 0) FROM tidings.migration", &[])
+        .await
+        .map_err(StoreError::from)?;
     let found: i64 = row.get(0);
     if found > known {
         // A newer program was quicker.
         return Err(StoreError::SchemaNewer { found, known });
     }
     for (version, step) in (1..=known).zip(steps).filter(|(version, _)| *version > found) {
-        tx.batch_execute(step).await.map_err(error)?;
+        tx.batch_execute(step).await.map_err(StoreError::from)?;
         tx.execute("INSERT INTO tidings.migration (version) VALUES ($1)", &[&version])
             .await
-            .map_err(error)?;
+            .map_err(StoreError::from)?;
     }
-    tx.commit().await.map_err(error)
+    tx.commit().await.map_err(StoreError::from)
 }
 
 /// The version that the database has; 0 where nothing was ever migrated.
@@ -61,7 +62,7 @@ async fn version(client: &Client) -> Result<i64, StoreError> {
     let there = client
         .query_one("SELECT to_regclass('tidings.migration') IS NOT NULL", &[])
         .await
-        .map_err(error)?
+        .map_err(StoreError::from)?
         .get::<_, bool>(0);
     if !there {
         return Ok(0);
@@ -69,6 +70,6 @@ async fn version(client: &Client) -> Result<i64, StoreError> {
     let row = client
         .query_one("SELECT coalesce(max(version), 0) FROM tidings.migration", &[])
         .await
-        .map_err(error)?;
+        .map_err(StoreError::from)?;
     Ok(row.get(0))
 }

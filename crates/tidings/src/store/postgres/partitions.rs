@@ -5,7 +5,6 @@
 //! rows bloats the table and makes claims wait. Facts whose week has no partition
 //! yet go to `fact_otherwise`, so that a late housekeeper loses nothing.
 
-use super::error;
 use crate::store::StoreError;
 use tidings_core::time::{Millis, Time};
 use tokio_postgres::Client;
@@ -30,14 +29,14 @@ pub(super) async fn drop_before(client: &mut Client, before: Time) -> Result<u64
         if (week + 1) * WEEK.0 > before.0 {
             continue;
         }
-        let tx = client.transaction().await.map_err(error)?;
+        let tx = client.transaction().await.map_err(StoreError::from)?;
         tx.batch_execute(&format!(
             "SET LOCAL lock_timeout = '2s'; DROP TABLE IF EXISTS tidings.{}",
             name(week)
         ))
         .await
-        .map_err(error)?;
-        tx.commit().await.map_err(error)?;
+        .map_err(StoreError::from)?;
+        tx.commit().await.map_err(StoreError::from)?;
         dropped += 1;
     }
     Ok(dropped)
@@ -52,7 +51,7 @@ async fn weeks(client: &Client) -> Result<Vec<i64>, StoreError> {
             &[],
         )
         .await
-        .map_err(error)?;
+        .map_err(StoreError::from)?;
     Ok(rows.iter().filter_map(|row| row.get::<_, &str>(0).strip_prefix("fact_week_")?.parse().ok()).collect())
 }
 
@@ -64,13 +63,13 @@ async fn make(client: &mut Client, week: i64) -> Result<(), StoreError> {
     let there = client
         .query_one("SELECT to_regclass($1) IS NOT NULL", &[&format!("tidings.{table}")])
         .await
-        .map_err(error)?
+        .map_err(StoreError::from)?
         .get::<_, bool>(0);
     if there {
         return Ok(());
     }
     let (from, to) = (week * WEEK.0, (week + 1) * WEEK.0);
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let made = tx
         .batch_execute(&format!(
             "SET LOCAL lock_timeout = '2s';
@@ -85,12 +84,12 @@ async fn make(client: &mut Client, week: i64) -> Result<(), StoreError> {
         ))
         .await;
     match made {
-        Ok(()) => tx.commit().await.map_err(error),
+        Ok(()) => tx.commit().await.map_err(StoreError::from),
         Err(failed) if failed.code() == Some(&tokio_postgres::error::SqlState::CHECK_VIOLATION) => {
             tracing::warn!(week, "facts of a week stay in fact_otherwise: it had no partition in time");
             Ok(())
         }
-        Err(failed) => Err(error(failed)),
+        Err(failed) => Err(failed.into()),
     }
 }
 

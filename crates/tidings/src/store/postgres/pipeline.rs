@@ -6,7 +6,6 @@
 //! future is dropped half-way, the connection is closed instead, and the server
 //! rolls back.
 
-use super::error;
 use crate::store::StoreError;
 use deadpool_postgres::Client;
 use futures_util::future::join;
@@ -25,7 +24,7 @@ impl Pipeline {
         let open = Pipeline { client: Some(client) };
         let client = open.client();
         let (begun, result) = join(client.batch_execute("BEGIN"), first(client)).await;
-        begun.map_err(error)?;
+        begun.map_err(StoreError::from)?;
         let result = result?;
         Ok((open, result))
     }
@@ -39,7 +38,7 @@ impl Pipeline {
         let client = self.client();
         let (result, committed) = join(last(client), client.batch_execute("COMMIT")).await;
         let result = result?;
-        committed.map_err(error)?;
+        committed.map_err(StoreError::from)?;
         // Whole again: back to the pool.
         drop(self.client.take());
         Ok(result)
@@ -62,7 +61,7 @@ impl Drop for Pipeline {
 /// Prepares statements ahead, so that running them later is one message each.
 pub(super) async fn prepare(client: &Client, texts: &[&str]) -> Result<(), StoreError> {
     for text in texts {
-        client.prepare_cached(text).await.map_err(error)?;
+        client.prepare_cached(text).await.map_err(StoreError::from)?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! What the store's verbs do to Postgres: one statement a batch, over arrays.
 
 use super::keys::{release_keys, take_keys, take_keys_back};
+use super::partitions;
 use super::pipeline::{self, Pipeline};
-use super::{error, partitions};
 use crate::store::insert::{KeyRow, Plan};
 use crate::store::save::{
     ClaimColumns, KeyMove, Route, first_of_each, keys_released_by_start, start_all, sweep_all,
@@ -36,21 +36,21 @@ pub(super) trait Run: Sync {
 
 impl Run for Client {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        let statement = self.prepare_cached(text).await.map_err(error)?;
-        self.query(&statement, values).await.map_err(error)
+        let statement = self.prepare_cached(text).await.map_err(StoreError::from)?;
+        self.query(&statement, values).await.map_err(StoreError::from)
     }
 }
 
 impl Run for deadpool_postgres::Transaction<'_> {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        let statement = self.prepare_cached(text).await.map_err(error)?;
-        self.query(&statement, values).await.map_err(error)
+        let statement = self.prepare_cached(text).await.map_err(StoreError::from)?;
+        self.query(&statement, values).await.map_err(StoreError::from)
     }
 }
 
 impl Run for Transaction<'_> {
     async fn rows(&self, text: &str, values: Values<'_>) -> Result<Vec<Row>> {
-        self.query(text, values).await.map_err(error)
+        self.query(text, values).await.map_err(StoreError::from)
     }
 }
 
@@ -73,9 +73,9 @@ pub(super) async fn insert_batch(client: &mut Client, jobs: Vec<NewJob>) -> Resu
         // One statement is a transaction already.
         return insert_on(&*client, plan).await;
     }
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let inserted = insert_on(&tx, plan).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(inserted)
 }
 
@@ -149,7 +149,7 @@ async fn find(db: &impl Run, ids: &[JobId], found: &mut HashMap<JobId, Stored>) 
 /// A transaction whose statements all see the same moment.
 async fn snapshot(client: &mut Client) -> Result<deadpool_postgres::Transaction<'_>> {
     let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-    snapshot.start().await.map_err(error)
+    snapshot.start().await.map_err(StoreError::from)
 }
 
 pub(super) async fn take_due(client: Client, take: &Take) -> Result<Taken> {
@@ -220,7 +220,7 @@ pub(super) async fn sweep(
     limit: usize,
     terms: &TermsOfKinds,
 ) -> Result<Vec<Change>> {
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     let mut expired = Reading::new(limit);
     while let Some(limit) = expired.ask {
         let values: Values<'_> = &[&queues, &now.0, &terms.names(), &count(limit)];
@@ -228,7 +228,7 @@ pub(super) async fn sweep(
     }
     let changes = sweep_all(&expired.jobs, now, terms);
     let saved = save(&tx, &changes).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(changes
         .into_iter()
         .zip(saved)
@@ -244,10 +244,10 @@ pub(super) async fn save_batch(client: &mut Client, changes: &[Change]) -> Resul
         // One statement is a transaction already.
         return save(&*client, changes).await;
     }
-    let tx = client.transaction().await.map_err(error)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
     lock(&tx, changes).await?;
     let saved = save(&tx, changes).await?;
-    tx.commit().await.map_err(error)?;
+    tx.commit().await.map_err(StoreError::from)?;
     Ok(saved)
 }
 
@@ -455,16 +455,16 @@ pub(super) async fn prune(client: &mut Client, what: Prune, limit: usize) -> Res
         Prune::Finished(state, before) => (sql::prune_finished, &[&state.as_str(), &before.0, &count(limit)]),
         Prune::Keys(before) => (sql::prune_keys, &[&before.0, &count(limit)]),
     };
-    let statement = client.prepare_cached(text).await.map_err(error)?;
-    client.execute(&statement, values).await.map_err(error)
+    let statement = client.prepare_cached(text).await.map_err(StoreError::from)?;
+    client.execute(&statement, values).await.map_err(StoreError::from)
 }
 
 /// Whole weeks at once, then what lies outside of any week's partition.
 async fn prune_facts(client: &mut Client, before: Time, limit: usize) -> Result<u64> {
     let dropped = partitions::drop_before(client, before).await?;
     client.rows(sql::raise_fact_horizon, &[&before.0]).await?;
-    let statement = client.prepare_cached(sql::prune_facts).await.map_err(error)?;
-    Ok(dropped + client.execute(&statement, &[&before.0, &count(limit)]).await.map_err(error)?)
+    let statement = client.prepare_cached(sql::prune_facts).await.map_err(StoreError::from)?;
+    Ok(dropped + client.execute(&statement, &[&before.0, &count(limit)]).await.map_err(StoreError::from)?)
 }
 
 pub(super) async fn keep_policy(db: &Client, name: &str, version: u32, body: &str) -> Result<String> {

@@ -193,11 +193,14 @@ fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
             0 => 0,
             _ => execute(db, &sql::delete_finished, before)?,
         },
-        Route::Finishes => match write_finished(db, sql::save_finished, change)? {
-            0 => 0,
-            _ => execute(db, &sql::delete_live, before)?,
+        Route::Finishes => match live_args(db, change)? {
+            None => 0,
+            Some(args) => {
+                move_to_finished(db, change, &args)?;
+                execute(db, &sql::delete_live, before)?
+            }
         },
-        Route::Amends => write_finished(db, sql::save_amended, change)?,
+        Route::Amends => amend_finished(db, change)?,
     };
     if written == 0 {
         if holder.is_none() {
@@ -247,7 +250,40 @@ fn write_live(db: &Connection, text: &str, change: &Change) -> Result<usize> {
     execute(db, text, values)
 }
 
-fn write_finished(db: &Connection, text: &str, change: &Change) -> Result<usize> {
+/// The arguments of a job that is still live at the version that the change was made from.
+fn live_args(db: &Connection, change: &Change) -> Result<Option<String>> {
+    let mut query = db.prepare_cached(&sql::live_args).map_err(error)?;
+    let before = params![change.after.id.0, change.before_version];
+    query.query_row(before, |row| row.get(0)).optional().map_err(error)
+}
+
+fn move_to_finished(db: &Connection, change: &Change, args: &str) -> Result<usize> {
+    let job = &change.after;
+    let at = job.state.finished_at().expect("this route ends in a finished state");
+    let row = rows::finished(job, at);
+    let values = params![
+        job.id.0,
+        row.version,
+        row.state,
+        row.finished_at_ms,
+        row.counts.claims,
+        row.counts.attempts,
+        row.counts.snoozes,
+        row.counts.crashes,
+        job.kind,
+        job.queue,
+        job.priority.get(),
+        job.tenant,
+        job.enqueued_at.0,
+        job.run_at.0,
+        job.unique.map(|unique| unique.key_hash.0),
+        job.unique.map(|unique| unique.states.to_bits()),
+        args,
+    ];
+    execute(db, sql::save_finished, values)
+}
+
+fn amend_finished(db: &Connection, change: &Change) -> Result<usize> {
     let at = change.after.state.finished_at().expect("this route ends in a finished state");
     let row = rows::finished(&change.after, at);
     let values = params![
@@ -261,7 +297,7 @@ fn write_finished(db: &Connection, text: &str, change: &Change) -> Result<usize>
         row.counts.snoozes,
         row.counts.crashes,
     ];
-    execute(db, text, values)
+    execute(db, sql::save_amended, values)
 }
 
 pub(super) fn history(db: &Connection, id: JobId) -> Result<Vec<Logged>> {
