@@ -205,6 +205,7 @@ fn power(factor: f64, mut exponent: u32) -> f64 {
 
 /// To the nearest whole millisecond. Delays are checked to stay below a hundred
 /// years when a policy is loaded, so the value fits.
+#[expect(clippy::cast_possible_truncation, reason = "a checked policy's delays are far below 2^63")]
 fn round(ms: f64) -> i64 {
     ms.round() as i64
 }

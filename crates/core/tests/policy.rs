@@ -1,5 +1,7 @@
 //! Every preset at every attempt, and what no policy may ever do.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
+
 use proptest::prelude::*;
 use tidings_core::policy::{Draw, OnUnknown, Policy, PolicyData, Preset};
 use tidings_core::time::Millis;

@@ -1,20 +1,17 @@
 //! How an application puts its Tidings together.
 
 use crate::client::Tidings;
-use crate::clock::{Clock, DatabaseClock};
+use crate::clock::{self, Clock, DatabaseClock};
 use crate::kind::{Attempt, IntoReport, Kind, Registry, RegistryRefused, http_call};
 use crate::parts::Parts;
 use crate::settings::Settings;
 use crate::sink::http::HttpSink;
 use crate::store::{self, OpenOptions, Store, StoreError};
 use crate::wake::Wakes;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use crate::worker::{WorkRefused, Workers};
+use std::sync::Arc;
 use tidings_core::policy::Policy;
 use tidings_core::time::Millis;
-
-/// How often the database's clock is read.
-const CLOCK_EVERY: Duration = Duration::from_secs(1);
 
 /// Collects kinds and settings. See [`Tidings::builder`].
 #[derive(Default)]
@@ -39,6 +36,14 @@ impl Tidings {
     /// Starts with no kinds and the default settings.
     pub fn builder() -> Builder {
         Builder::default()
+    }
+
+    /// Starts carrying jobs out: one loop for each queue, the sweep, retention.
+    ///
+    /// # Errors
+    /// When the connection pool is too small, a policy changed without its version, or the database is away.
+    pub async fn work(&self) -> Result<Workers, WorkRefused> {
+        Workers::start(Arc::clone(&self.parts)).await
     }
 }
 
@@ -111,7 +116,7 @@ impl Builder {
         }
         let store = store::open(address, options).await?;
         let clock = Arc::new(DatabaseClock::start(&*store).await?);
-        tokio::spawn(keep_time(Arc::downgrade(&clock), Arc::downgrade(&store)));
+        tokio::spawn(clock::keep(Arc::downgrade(&clock), Arc::downgrade(&store)));
         Ok(self.on(store, clock)?)
     }
 
@@ -138,17 +143,6 @@ impl Builder {
     fn note(&mut self, result: Result<(), RegistryRefused>) {
         if let Err(refused) = result {
             self.refused.get_or_insert(refused);
-        }
-    }
-}
-
-/// Reads the database's clock for as long as somebody uses it.
-async fn keep_time(clock: Weak<DatabaseClock>, store: Weak<dyn Store>) {
-    loop {
-        tokio::time::sleep(CLOCK_EVERY).await;
-        let (Some(clock), Some(store)) = (clock.upgrade(), store.upgrade()) else { return };
-        if let Err(problem) = clock.sync(&*store).await {
-            tracing::debug!(%problem, "the database's clock was not read; the last reading goes on");
         }
     }
 }

@@ -56,13 +56,10 @@ impl Tidings {
     pub(crate) fn new(parts: Parts) -> Tidings {
         let store = Arc::clone(&parts.store);
         let lanes = if store.pool_size().is_some() { INSERT_LANES } else { 1 };
-        let inserts = GroupWriter::start(
-            lanes,
-            Arc::new(move |jobs| {
-                let store = Arc::clone(&store);
-                async move { store.insert(jobs).await }.boxed()
-            }),
-        );
+        let inserts = GroupWriter::start(lanes, move |jobs| {
+            let store = Arc::clone(&store);
+            async move { store.insert(jobs).await }.boxed()
+        });
         Tidings { parts: Arc::new(parts), inserts, waits: Arc::new(Waits::new()) }
     }
 
@@ -133,7 +130,8 @@ impl Tidings {
     /// # Errors
     /// When there is no such job, or the database cannot be read.
     pub async fn wait(&self, id: JobId, at_most: Duration) -> Result<Waited, ActRefused> {
-        self.waits.wait(&*self.parts.store, &self.parts.wakes, id, at_most).await
+        let waited = self.waits.wait(&*self.parts.store, &self.parts.wakes, id, at_most).await?;
+        waited.ok_or(ActRefused::NoSuchJob(id))
     }
 
     /// Cancels a job. One that runs is asked to stop, and cancelled when it does.
@@ -246,7 +244,7 @@ impl Tidings {
 
     async fn act(&self, id: JobId, command: Command<'_>) -> Result<Job, ActRefused> {
         match tell(&*self.parts.store, id, command, self.now()).await? {
-            Told::Done(job) => Ok(job),
+            Told::Done(job) => Ok(*job),
             Told::NoSuchJob => Err(ActRefused::NoSuchJob(id)),
             Told::Refused(refusal) => Err(ActRefused::Refused(refusal)),
             Told::KeyTaken(holder) => Err(ActRefused::KeyTaken(holder)),

@@ -7,8 +7,8 @@
 
 use crate::store::{Store, StoreError};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use tidings_core::time::{Millis, Time};
 
 /// What time it is.
@@ -79,6 +79,20 @@ impl DatabaseClock {
 impl Clock for DatabaseClock {
     fn now(&self) -> Time {
         Time(self.at_boot_ms.load(Ordering::Relaxed).saturating_add(self.elapsed_ms()))
+    }
+}
+
+/// How often the database's clock is read.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
+/// Reads the database's clock for as long as somebody uses it.
+pub(crate) async fn keep(clock: Weak<DatabaseClock>, store: Weak<dyn Store>) {
+    loop {
+        tokio::time::sleep(READ_EVERY).await;
+        let (Some(clock), Some(store)) = (clock.upgrade(), store.upgrade()) else { return };
+        if let Err(problem) = clock.sync(&*store).await {
+            tracing::debug!(%problem, "the database's clock was not read; the last reading goes on");
+        }
     }
 }
 

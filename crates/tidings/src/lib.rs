@@ -35,6 +35,7 @@ mod builder;
 mod client;
 pub mod clock;
 mod enqueue;
+mod in_flight;
 pub mod inspect;
 pub mod kind;
 mod outbox;

@@ -20,10 +20,9 @@ pub fn job_id(now: Time) -> JobId {
     let mut bytes = [0_u8; 10];
     fill(&mut bytes[4..]);
     // 26 bits of counter around the version and variant bits, which the builder sets.
-    bytes[0] = (counter >> 22) as u8;
-    bytes[1] = (counter >> 14) as u8;
-    bytes[2] = (counter >> 8) as u8 & 0x3f;
-    bytes[3] = counter as u8;
+    let [_, _, above_high, above_low] = (counter >> 14).to_be_bytes();
+    let [_, _, below_high, below_low] = (counter & 0x3fff).to_be_bytes();
+    bytes[..4].copy_from_slice(&[above_high, above_low, below_high, below_low]);
     let ms = u64::try_from(now.0).unwrap_or(0);
     JobId(uuid::Builder::from_unix_timestamp_millis(ms, &bytes).into_uuid())
 }

@@ -4,9 +4,9 @@
 //! No leader: each of these may run everywhere at once. The sweep is a writer like
 //! any other, by compare-and-set; pruning skips what another process prunes.
 
+use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::store::{Prune, StoreError};
-use crate::worker::InFlight;
 use std::sync::Arc;
 use std::time::Duration;
 use tidings_core::job::{State, StateName};
@@ -93,7 +93,7 @@ pub(crate) async fn keep_house(parts: &Parts) -> Result<(), StoreError> {
     let now = parts.clock.now();
     parts.store.keep_house(now).await?;
     for what in due_to_go(parts, now) {
-        while parts.store.prune(what, PRUNE_MAX).await? as usize >= PRUNE_MAX {
+        while parts.store.prune(what, PRUNE_MAX).await? >= PRUNE_MAX as u64 {
             tokio::task::yield_now().await;
         }
     }

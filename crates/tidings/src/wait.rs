@@ -4,9 +4,8 @@
 //! a slow poll finds what a lost wake-up did not tell. At most [`WAITERS_MAX`] wait
 //! at once: waiting is a courtesy, and must not take the place of work.
 
-use crate::client::ActRefused;
 use crate::enqueue::Receipt;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::wake::Wakes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,23 +36,25 @@ impl Waits {
         Waits { places: Semaphore::new(WAITERS_MAX) }
     }
 
+    /// `None`: there is no such job.
     pub(crate) async fn wait(
         &self,
         store: &dyn Store,
         wakes: &Wakes,
         id: JobId,
         at_most: Duration,
-    ) -> Result<Waited, ActRefused> {
+    ) -> Result<Option<Waited>, StoreError> {
         let receipt = Waited::Receipt(Receipt { id, existing: true });
         let Ok(_place) = self.places.try_acquire() else {
             // The job must exist all the same: a receipt for nothing is a lie.
-            return Ok(settled(store, id).await?.unwrap_or(receipt));
+            return Ok(look(store, id).await?.map(|look| look.unwrap_or(receipt)));
         };
         // Registered before the first look, so that nothing falls between.
         let waiting = Waiting { wakes, id, signal: wakes.wait_for(id) };
         // A wait beyond what the clock can say is one without end.
         let deadline = Instant::now().checked_add(at_most);
-        Ok(until_settled(store, id, &waiting.signal, deadline).await?.unwrap_or(receipt))
+        let look = until_settled(store, id, &waiting.signal, deadline).await?;
+        Ok(look.map(|look| look.unwrap_or(receipt)))
     }
 }
 
@@ -75,14 +76,12 @@ async fn until_settled(
     id: JobId,
     signal: &Notify,
     deadline: Option<Instant>,
-) -> Result<Option<Waited>, ActRefused> {
+) -> Result<Look, StoreError> {
     loop {
-        if let Some(settled) = settled(store, id).await? {
-            return Ok(Some(settled));
-        }
+        let look = look(store, id).await?;
         let now = Instant::now();
-        if deadline.is_some_and(|deadline| now >= deadline) {
-            return Ok(None);
+        if !matches!(look, Some(None)) || deadline.is_some_and(|deadline| now >= deadline) {
+            return Ok(look);
         }
         let next_look = deadline.into_iter().fold(now + POLL, Instant::min);
         tokio::select! {
@@ -92,9 +91,13 @@ async fn until_settled(
     }
 }
 
-async fn settled(store: &dyn Store, id: JobId) -> Result<Option<Waited>, ActRefused> {
+/// `None`: there is no such job. `Some(None)`: it has not settled yet.
+type Look = Option<Option<Waited>>;
+
+async fn look(store: &dyn Store, id: JobId) -> Result<Look, StoreError> {
     let stored = store.load(&[id]).await?.into_iter().next().flatten();
-    let job = stored.ok_or(ActRefused::NoSuchJob(id))?.job;
-    let over = job.state.finished_at().is_some() || matches!(job.state, State::Held);
-    Ok(over.then(|| Waited::Settled(Box::new(job))))
+    Ok(stored.map(|stored| {
+        let over = stored.job.state.finished_at().is_some() || matches!(stored.job.state, State::Held);
+        over.then(|| Waited::Settled(Box::new(stored.job)))
+    }))
 }

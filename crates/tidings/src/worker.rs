@@ -9,8 +9,7 @@
 //! so an attempt is over before its lease is.
 
 use crate::attempt::{self, Reins};
-use crate::client::Tidings;
-use crate::kind::Registry;
+use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::random;
 use crate::settings::WORKERS_DEFAULT;
@@ -22,15 +21,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidings_core::decide::Command;
-use tidings_core::id::{JobId, WorkerId};
+use tidings_core::id::WorkerId;
 use tidings_core::job::Job;
 use tidings_core::time::Time;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// Jobs in one claim at most.
-const CLAIM_MAX: usize = 500;
+const CLAIM_MAX: usize = 1_000;
 /// Loops that write reports, where the database takes several writers.
 const REPORT_LANES: usize = 2;
 const CLAIM_PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -104,40 +103,16 @@ enum Step {
     Full,
 }
 
-/// The attempts in flight, so that a cancel finds its handler.
-#[derive(Default)]
-pub(crate) struct InFlight(Mutex<Running>);
-
-#[derive(Default)]
-struct Running {
-    attempts: HashMap<(JobId, i64), RunningAttempt>,
-    /// The workers are gone: nothing is started any more.
-    closed: bool,
-}
-
-struct RunningAttempt {
-    cancelled: Arc<Notify>,
-    since: Instant,
-    task: AbortHandle,
-}
-
-impl Tidings {
-    /// Starts carrying jobs out: one loop for each queue, the sweep, retention.
-    ///
-    /// # Errors
-    /// When the connection pool is too small, a policy changed without its version, or the database is away.
-    pub async fn work(&self) -> Result<Workers, WorkRefused> {
-        let parts = Arc::clone(&self.parts);
+impl Workers {
+    pub(crate) async fn start(parts: Arc<Parts>) -> Result<Workers, WorkRefused> {
         let queues = workers_by_queue(&parts)?;
         check_pool(parts.store.pool_size(), queues.len())?;
-        keep_policies(&parts.registry, &parts).await?;
+        keep_policies(&parts).await?;
         parts.store.keep_house(parts.clock.now()).await?;
-        Ok(Workers::start(parts, queues))
+        Ok(Workers::run(parts, queues))
     }
-}
 
-impl Workers {
-    fn start(parts: Arc<Parts>, queues: Vec<(String, usize)>) -> Workers {
+    fn run(parts: Arc<Parts>, queues: Vec<(String, usize)>) -> Workers {
         let stop = Arc::new(Stop { claiming: watch::channel(false).0, running: watch::channel(false).0 });
         let progress = Arc::new(Progress::default());
         let in_flight = Arc::new(InFlight::default());
@@ -220,8 +195,8 @@ fn check_pool(pool: Option<usize>, queues: usize) -> Result<(), WorkRefused> {
     Ok(())
 }
 
-async fn keep_policies(registry: &Registry, parts: &Parts) -> Result<(), WorkRefused> {
-    for kind in registry.declared() {
+async fn keep_policies(parts: &Parts) -> Result<(), WorkRefused> {
+    for kind in parts.registry.declared() {
         let policy = &kind.policy;
         let body = serde_json::to_string(&**policy).expect("a policy has string keys and finite numbers");
         let kept = parts.store.keep_policy(policy.name(), policy.version(), &body).await?;
@@ -235,13 +210,10 @@ async fn keep_policies(registry: &Registry, parts: &Parts) -> Result<(), WorkRef
 fn report_writer(parts: &Parts) -> GroupWriter<Change, Saved> {
     let store = Arc::clone(&parts.store);
     let lanes = if store.pool_size().is_some() { REPORT_LANES } else { 1 };
-    GroupWriter::start(
-        lanes,
-        Arc::new(move |changes| {
-            let store = Arc::clone(&store);
-            async move { store.save(changes).await }.boxed()
-        }),
-    )
+    GroupWriter::start(lanes, move |changes| {
+        let store = Arc::clone(&store);
+        async move { store.save(changes).await }.boxed()
+    })
 }
 
 /// The loop of one queue.
@@ -408,47 +380,6 @@ impl Progress {
                 age.as_secs()
             )),
             None => Ok(()),
-        }
-    }
-}
-
-impl InFlight {
-    /// Has `spawn` start an attempt, unless the workers are gone.
-    fn start(&self, id: JobId, attempt: i64, spawn: impl FnOnce(Arc<Notify>) -> AbortHandle) {
-        // Locked while it is spawned: an attempt that ends at once must find its entry.
-        let mut running = lock(&self.0);
-        if running.closed {
-            return;
-        }
-        let cancelled = Arc::new(Notify::new());
-        let task = spawn(Arc::clone(&cancelled));
-        running.attempts.insert((id, attempt), RunningAttempt { cancelled, since: Instant::now(), task });
-    }
-
-    fn leave(&self, id: JobId, attempt: i64) {
-        lock(&self.0).attempts.remove(&(id, attempt));
-    }
-
-    /// Aborts what runs, and lets nothing start any more.
-    fn close(&self) {
-        let mut running = lock(&self.0);
-        running.closed = true;
-        for attempt in running.attempts.values() {
-            attempt.task.abort();
-        }
-    }
-
-    /// The jobs that have run for at least `age`.
-    pub(crate) fn older_than(&self, age: Duration) -> Vec<JobId> {
-        let running = lock(&self.0);
-        let old = running.attempts.iter().filter(|(_, attempt)| attempt.since.elapsed() >= age);
-        old.map(|((id, _), _)| *id).collect()
-    }
-
-    /// Stops the handler of an attempt, if it is here.
-    pub(crate) fn cancel(&self, id: JobId, attempt: i64) {
-        if let Some(attempt) = lock(&self.0).attempts.get(&(id, attempt)) {
-            attempt.cancelled.notify_one();
         }
     }
 }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// Items that are written together at most.
-const GROUP_MAX: usize = 500;
+const GROUP_MAX: usize = 1_000;
 /// Calls that may queue before a caller waits to hand its own over.
 const QUEUE_MAX: usize = 4_096;
 
 /// Writes a group; one result for each item, in order.
-pub(crate) type Write<T, R> =
-    Arc<dyn Fn(Vec<T>) -> BoxFuture<'static, Result<Vec<R>, StoreError>> + Send + Sync>;
+type Write<T, R> = Arc<dyn Fn(Vec<T>) -> Writing<R> + Send + Sync>;
+/// A write under way.
+pub(crate) type Writing<R> = BoxFuture<'static, Result<Vec<R>, StoreError>>;
 
 /// Collects items into groups and has them written.
 pub(crate) struct GroupWriter<T, R> {
@@ -37,12 +38,16 @@ struct Call<T, R> {
 impl<T: Clone + Send + 'static, R: Send + 'static> GroupWriter<T, R> {
     /// Starts `lanes` loops that write: more than one where the database takes
     /// several writers, so that a group can form while another one is committed.
-    pub(crate) fn start(lanes: usize, write: Write<T, R>) -> GroupWriter<T, R> {
+    pub(crate) fn start(
+        lanes: usize,
+        write: impl Fn(Vec<T>) -> Writing<R> + Send + Sync + 'static,
+    ) -> GroupWriter<T, R> {
+        let write: Write<T, R> = Arc::new(write);
         let (queue, calls) = mpsc::channel(QUEUE_MAX);
         let calls = Arc::new(Mutex::new(calls));
-        for _ in 0..lanes {
+        (0..lanes).for_each(|_| {
             tokio::spawn(run(Arc::clone(&calls), Arc::clone(&write)));
-        }
+        });
         GroupWriter { queue }
     }
 
@@ -109,18 +114,15 @@ mod tests {
     use futures_util::FutureExt;
 
     fn writer(refuses: i32) -> GroupWriter<i32, i32> {
-        GroupWriter::start(
-            1,
-            Arc::new(move |items: Vec<i32>| {
-                async move {
-                    if items.contains(&refuses) {
-                        return Err(StoreError::Refused("a constraint".into()));
-                    }
-                    Ok(items.iter().map(|item| item * 10).collect())
+        GroupWriter::start(1, move |items: Vec<i32>| {
+            async move {
+                if items.contains(&refuses) {
+                    return Err(StoreError::Refused("a constraint".into()));
                 }
-                .boxed()
-            }),
-        )
+                Ok(items.iter().map(|item| item * 10).collect())
+            }
+            .boxed()
+        })
     }
 
     #[tokio::test]

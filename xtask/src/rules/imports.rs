@@ -27,37 +27,46 @@ const fn line(module: &'static str, may_use: &'static [&'static str], because: &
 }
 
 /// Everybody may use these; they use nothing.
-const COMMON: &[&str] = &["error"];
+const COMMON: &[&str] = &[];
 
 /// Who may use whom. All of them may use the core.
 #[rustfmt::skip]
 const MAY_USE: &[Line] = &[
-    line("error", &[], "the errors that callers branch on, and nothing else"),
+    line("random", &[], "the one source of ids, jitter and keys"),
+    line("settings", &[], "values; whoever reads a file makes them"),
     line("store", &[], "promises that hold for every database; the rules are the core's"),
-    line("store::rows", &[], "between a row and the core's types"),
+    line("store::rows", &["store"], "between a row and the core's types"),
     line("store::sql", &[], "the list of the statements"),
-    line("store::retry", &[], "tries a transaction again, and is handed nothing that can send"),
-    line("store::migrate", &["store::sql"], "runs statements in their order"),
-    line("store::postgres", &["store::rows", "store::sql", "store::migrate", "store::retry", "wake"],
-        "binds; never the other database, never the worker; NOTIFY arrives on its connection"),
-    line("store::sqlite", &["store::rows", "store::sql", "store::migrate", "store::retry", "wake"],
-        "binds; never the other database, never the worker; it signals what it committed"),
+    line("store::terms", &[], "what a store needs to know of a kind"),
+    line("store::retry", &["store", "random"], "tries a transaction again, and is handed nothing that can send"),
+    line("store::postgres", &["store", "store::rows", "store::sql", "store::retry"], "binds; never the other database, never the worker"),
+    line("store::sqlite", &["store", "store::rows", "store::sql"], "binds; never the other database, never the worker"),
     line("sink", &[], "gets a request and a deadline, returns what happened; never sees the store"),
-    line("kind", &[], "a declaration and a handler"),
+    line("kind", &["sink", "store::terms", "random"],
+        "a declaration and a handler, which may send; the terms on which a store takes its jobs"),
     line("clock", &["store"], "one clock: the database's"),
     line("wake", &["store"], "hints; they carry no data"),
-    line("wait", &["store", "wake"], "looks up a receipt when a hint says that it may have changed"),
-    line("writer", &["store", "clock", "wake"], "groups what is reported into few transactions"),
-    line("client", &["store", "kind", "clock", "wake", "wait", "writer"], "what the host application calls"),
-    line("outbox", &["store", "kind", "clock", "wake"], "records in the caller's transaction"),
-    line("attempt", &["kind", "clock"], "runs one handler under its limit; writes nothing"),
-    line("worker", &["store", "kind", "sink", "clock", "wake", "writer", "attempt"],
-        "claims, has the core decide, has the writer write"),
-    line("ticker", &["store", "kind", "clock", "wake"],
-        "what is due by the clock: sweeps, retention, schedules"),
+    line("writer", &["store"], "groups what is to be written into few transactions"),
+    line("enqueue", &["store", "kind", "random"], "the checks at the door, before a database is asked"),
     line("inspect", &["store"], "the read model: asks, never changes"),
-    line("testing", &["client", "kind", "clock", "store", "worker", "attempt", "inspect"],
+    line("wait", &["store", "wake", "enqueue"], "looks a job up when a hint says that it may have changed"),
+    line("parts", &["store", "kind", "clock", "wake", "settings"], "what client and workers of a process share"),
+    line("client", &["store", "kind", "wait", "writer", "enqueue", "inspect", "parts"],
+        "what the host application calls"),
+    line("outbox", &["store", "store::sqlite", "store::postgres", "store::retry", "kind", "client", "enqueue"],
+        "enqueues in the caller's transaction, which is one of either database"),
+    line("attempt", &["kind", "sink", "store", "writer", "parts"],
+        "runs one handler under its limit, has the core decide, has the writer write"),
+    line("in_flight", &[], "finds the handler that a cancel means"),
+    line("worker", &["store", "kind", "random", "settings", "writer", "attempt", "in_flight", "ticker", "parts"],
+        "claims, and hands over to attempts"),
+    line("ticker", &["store", "in_flight", "parts"], "what is due by the clock: sweeps, retention"),
+    line("builder", &["store", "kind", "sink", "clock", "wake", "settings", "parts", "client", "worker"],
+        "puts the parts together, and decides nothing else"),
+    line("testing", &["client", "kind", "random", "store", "ticker", "attempt"],
         "drives the real parts with a hand-held clock"),
+    line("testing::throw_away", &["client", "builder", "clock", "random", "store::sqlite"],
+        "a database and a clock for one test"),
 ];
 
 const SRC: &str = "crates/tidings/src/";
@@ -163,7 +172,7 @@ mod tests {
     #[test]
     fn what_the_table_allows_and_what_is_not_code_passes() {
         let table = [
-            ("worker.rs", "use crate::{clock::Clock, store::{Store, Claim}, error::Error};"),
+            ("worker.rs", "use crate::{settings::Settings, store::{Store, Claim}, parts::Parts};"),
             ("store.rs", "pub mod postgres; use crate::store::postgres::Pool; use self::rows;"),
             ("store/postgres.rs", "use super::{Store, rows::job, sql};"),
             ("store/postgres/claim.rs", "use super::Pool; use super::super::rows; use crate::store::Claim;"),

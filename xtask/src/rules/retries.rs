@@ -49,12 +49,18 @@ enum May {
 const ALLOWED: &[(&str, May, &str)] = &[
     ("crates/tidings/src/worker", May::WaitAndTry,
         "waits for due work and the stop; asks a failing database again"),
+    ("crates/tidings/src/attempt", May::WaitAndTry,
+        "the hard time limit; a report whose outcome is known waits for a database that is away"),
+    ("crates/tidings/src/wait", May::Wait, "a caller stands and waits for a job, for a time"),
     ("crates/tidings/src/ticker", May::WaitAndTry, "runs what is due by the clock"),
     ("crates/tidings/src/wake", May::WaitAndTry, "listens again after its connection broke; polls without it"),
-    ("crates/tidings/src/writer", May::WaitAndTry, "waits milliseconds, so that one transaction serves many"),
     ("crates/tidings/src/clock", May::WaitAndTry, "asks the database for the time now and then"),
     ("crates/tidings/src/store/retry", May::WaitAndTry,
         "a transaction that the database refused, without anything that can send"),
+    ("crates/tidings/src/store/save", May::WaitAndTry,
+        "decides again when someone else wrote first: compare-and-set, on the database alone"),
+    ("crates/tidings/src/store/postgres/connect", May::Wait, "the limit of waiting for a pooled connection"),
+    ("crates/tidings/src/store/postgres/listen", May::WaitAndTry, "listens again after its connection broke"),
     ("crates/tidings/src/sink/http/exchange", May::Wait, "a deadline that moves with the phase; it sends once"),
 ];
 

@@ -1,5 +1,10 @@
 //! Jobs in every state and every command, for the tests that walk them.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test file uses its part of it, and may stop at a surprise"
+)]
 
 use std::sync::LazyLock;
 use tidings_core::decide::{Command, Ended};

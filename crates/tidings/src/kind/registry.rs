@@ -3,7 +3,7 @@
 use super::{Attempt, Declaration, IntoReport, Kind, Report};
 use crate::random;
 use crate::sink::http::Trail;
-use crate::store::{Terms, TermsOfKinds};
+use crate::store::terms::{Terms, TermsOfKinds};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;

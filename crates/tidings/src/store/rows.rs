@@ -130,7 +130,7 @@ fn counts(counters: Counters) -> Counts {
 }
 
 /// A live row as a job.
-pub(super) fn live_job(fixed: Fixed, row: LiveRead) -> Result<Stored, StoreError> {
+pub(super) fn live_job(fixed: Fixed, row: &LiveRead) -> Result<Stored, StoreError> {
     let corrupt = |what: &str| corrupt(fixed.id, what);
     let name = StateName::by_name(&row.state).ok_or_else(|| corrupt("unknown state"))?;
     let state = match (name, row.due_at_ms.map(Time)) {
@@ -159,7 +159,7 @@ pub(super) fn live_job(fixed: Fixed, row: LiveRead) -> Result<Stored, StoreError
 }
 
 /// A finished row as a job.
-pub(super) fn finished_job(fixed: Fixed, row: FinishedRead) -> Result<Stored, StoreError> {
+pub(super) fn finished_job(fixed: Fixed, row: &FinishedRead) -> Result<Stored, StoreError> {
     let at = Time(row.finished_at_ms);
     let state = match StateName::by_name(&row.state) {
         Some(StateName::Completed) => State::Completed { at },

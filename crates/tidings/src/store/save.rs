@@ -196,7 +196,7 @@ const CONFLICTS_MAX: usize = 100;
 #[derive(Clone, Debug)]
 pub enum Told {
     /// The job as it is now.
-    Done(Job),
+    Done(Box<Job>),
     /// There is no such job.
     NoSuchJob,
     /// The core refused.
@@ -220,13 +220,13 @@ pub async fn tell(
             return Ok(Told::NoSuchJob);
         };
         let change = match Change::decide(&job, command.clone(), now) {
-            Ok(change) if change.is_empty() => return Ok(Told::Done(job)),
+            Ok(change) if change.is_empty() => return Ok(Told::Done(Box::new(job))),
             Ok(change) => change,
             Err(refusal) => return Ok(Told::Refused(refusal)),
         };
         let after = change.after.clone();
         match store.save(vec![change]).await?.first() {
-            Some(Saved::Yes) => return Ok(Told::Done(after)),
+            Some(Saved::Yes) => return Ok(Told::Done(Box::new(after))),
             Some(Saved::KeyTaken(holder)) => return Ok(Told::KeyTaken(*holder)),
             Some(Saved::Conflict) | None => {}
         }

@@ -36,6 +36,11 @@ const READERS: usize = 2;
 /// How long to wait for another process's transaction.
 const BUSY_MS: u64 = 10_000;
 
+/// The version of the SQLite library that is linked.
+pub fn library_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// A database file.
 pub struct SqliteStore {
     writer: Writer,
@@ -106,11 +111,13 @@ fn assert_version(number: i32, found: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn stopped(error: tokio::task::JoinError) -> StoreError {
     StoreError::Unavailable(format!("a database task stopped: {error}"))
 }
 
 /// What an error of the library means for the caller.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 pub(super) fn error(error: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode as Code;
     let text = error.to_string();

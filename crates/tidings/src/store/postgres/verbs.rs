@@ -1,6 +1,7 @@
 //! What the store's verbs do to Postgres: one statement a batch, over arrays.
 
 use super::partitions;
+use super::pipeline::{self, Pipeline};
 use crate::store::insert::{Holder, Holders, KeyRow, Plan};
 use crate::store::save::{
     ClaimColumns, Claimed, KeyMove, Route, first_of_each, start_all, sweep_all, unique_key,
@@ -179,20 +180,23 @@ pub(super) async fn load(db: &Client, ids: &[JobId]) -> Result<Vec<Option<Stored
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }
 
-pub(super) async fn take_due(client: &mut Client, take: &Take) -> Result<Taken> {
-    let limit = count(take.limit);
-    let tx = client.transaction().await.map_err(StoreError::from)?;
-    let names = take.terms.names();
-    let due = tx.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await?;
-    let Claimed { started, released } = start_all(readable(&due), take);
-    let (claimed, next_due) = futures_util::future::join(claim(&tx, take, &started), async {
-        if started.len() < take.limit { next_due(&tx, take).await } else { Ok(None) }
+pub(super) async fn take_due(client: Client, take: &Take) -> Result<Taken> {
+    let (limit, names) = (count(take.limit), take.terms.names());
+    pipeline::prepare(&client, &[sql::take_due, sql::claim_jobs, sql::next_due, sql::release_keys]).await?;
+    let (tx, due) = Pipeline::begin(client, async |db: &Client| {
+        db.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await
     })
-    .await;
-    claimed?;
-    let next_due = next_due?;
-    release(&tx, &released).await?;
-    tx.commit().await.map_err(StoreError::from)?;
+    .await?;
+    let Claimed { started, released } = start_all(readable(&due), take);
+    let next_due = tx
+        .commit(async |db: &Client| {
+            let fewer = started.len() < take.limit;
+            let next = async { if fewer { next_due(db, take).await } else { Ok(None) } };
+            let (claimed, released, next_due) =
+                futures_util::future::join3(claim(db, take, &started), release(db, &released), next).await;
+            claimed.and(released).and(next_due)
+        })
+        .await?;
     Ok(Taken { started, next_due })
 }
 
@@ -390,7 +394,7 @@ async fn keys_lost(db: &impl Run, changes: &[Change]) -> Result<Vec<(usize, JobI
         .filter(|(_, change)| change.key_move() == KeyMove::Taken)
         .filter_map(|(index, change)| Some((index, unique_key(&change.after)?)))
         .collect();
-    wanted.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
+    wanted.sort_by_key(|(_, key)| key.name());
     let rows: Vec<KeyRow> = wanted.iter().map(|(_, key)| key.clone()).collect();
     let held = take_keys(db, &rows).await?;
     Ok(wanted
@@ -536,7 +540,7 @@ fn live_row(row: &Row) -> Result<Stored> {
         accepted_late: row.get(19),
         counts: counts(row, 20),
     };
-    rows::live_job(fixed(row), read)
+    rows::live_job(fixed(row), &read)
 }
 
 fn finished_row(row: &Row) -> Result<Stored> {
@@ -546,7 +550,7 @@ fn finished_row(row: &Row) -> Result<Stored> {
         finished_at_ms: row.get(12),
         counts: counts(row, 13),
     };
-    rows::finished_job(fixed(row), read)
+    rows::finished_job(fixed(row), &read)
 }
 
 fn fixed(row: &Row) -> rows::Fixed {

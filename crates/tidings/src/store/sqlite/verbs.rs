@@ -93,7 +93,7 @@ pub(super) fn load(db: &Connection, id: JobId) -> Result<Option<Stored>> {
     let live = one(db, sql::load_live, id, live_row)?;
     match live {
         Some(stored) => Ok(Some(stored)),
-        None => one(db, &sql::load_finished, id, finished_row),
+        None => one(db, sql::load_finished, id, finished_row),
     }
 }
 
@@ -411,7 +411,7 @@ fn live_row(row: &Row<'_>) -> Parsed {
         accepted_late: row.get(19)?,
         counts: counts(row, 20)?,
     };
-    Ok(rows::live_job(fixed(row)?, read))
+    Ok(rows::live_job(fixed(row)?, &read))
 }
 
 fn finished_row(row: &Row<'_>) -> Parsed {
@@ -421,7 +421,7 @@ fn finished_row(row: &Row<'_>) -> Parsed {
         finished_at_ms: row.get(12)?,
         counts: counts(row, 13)?,
     };
-    Ok(rows::finished_job(fixed(row)?, read))
+    Ok(rows::finished_job(fixed(row)?, &read))
 }
 
 fn fixed(row: &Row<'_>) -> rusqlite::Result<rows::Fixed> {
