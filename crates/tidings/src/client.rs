@@ -200,6 +200,11 @@ impl Tidings {
         self.parts.store.paused().await
     }
 
+    /// The queues that this process serves, sorted.
+    pub fn queues(&self) -> &BTreeSet<String> {
+        &self.parts.queues
+    }
+
     /// The kinds that this process knows.
     pub fn registry(&self) -> &Registry {
         &self.parts.registry

@@ -6,8 +6,9 @@
 //! Tests hold a [`HandClock`] and turn it themselves.
 
 use crate::store::{Store, StoreError};
+use std::sync::Weak;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidings_core::time::{Millis, Time};
 

@@ -7,8 +7,10 @@ use tidings_core::time::Millis;
 /// How a process works.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Attempts in flight at once, by queue. A queue that is not named gets [`WORKERS_DEFAULT`].
+    /// Attempts in flight at once, by queue. A queue that is not named gets `workers_default`.
     pub workers: BTreeMap<String, usize>,
+    /// Attempts in flight at once in a queue that `workers` does not name.
+    pub workers_default: usize,
     /// How often a queue is looked at when nothing wakes it.
     pub poll: Duration,
     /// How often leases that are over are looked for.
@@ -19,7 +21,7 @@ pub struct Settings {
     pub retention: Retention,
 }
 
-/// Workers of a queue that names none.
+/// What `workers_default` is where nobody says otherwise.
 pub const WORKERS_DEFAULT: usize = 10;
 
 /// How long things are kept after they have finished.
@@ -39,6 +41,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             workers: BTreeMap::new(),
+            workers_default: WORKERS_DEFAULT,
             poll: Duration::from_millis(500),
             sweep_every: Duration::from_secs(5),
             stop_grace: Duration::from_secs(20),

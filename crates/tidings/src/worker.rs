@@ -12,7 +12,6 @@ use crate::attempt::{self, Reins};
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::random;
-use crate::settings::WORKERS_DEFAULT;
 use crate::store::{Change, Saved, StoreError, Stored, Take, Taken};
 use crate::ticker;
 use crate::writer::GroupWriter;
@@ -177,9 +176,11 @@ fn workers_by_queue(parts: &Parts) -> Result<Vec<(String, usize)>, WorkRefused> 
     parts
         .queues
         .iter()
-        .map(|queue| match parts.settings.workers.get(queue).copied().unwrap_or(WORKERS_DEFAULT) {
-            0 => Err(WorkRefused::NoWorkers(queue.clone())),
-            workers => Ok((queue.clone(), workers)),
+        .map(|queue| {
+            match parts.settings.workers.get(queue).copied().unwrap_or(parts.settings.workers_default) {
+                0 => Err(WorkRefused::NoWorkers(queue.clone())),
+                workers => Ok((queue.clone(), workers)),
+            }
         })
         .collect()
 }

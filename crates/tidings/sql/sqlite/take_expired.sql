@@ -1,4 +1,5 @@
 -- Leases that are over, of kinds that this process knows, in one queue.
+-- Whoever asks stops reading when it has enough.
 SELECT
     id, kind, queue, priority, tenant, enqueued_at_ms, run_at_ms, unique_key_hash, unique_states,
     args, version, state, due_at_ms, due_rank, worker, started_at_ms, came_from, on_unknown,
@@ -6,4 +7,3 @@ SELECT
 FROM tidings_job
 WHERE queue = ?1 AND due_rank = 0 AND due_at_ms <= ?2 AND kind IN (SELECT value FROM json_each(?3))
 ORDER BY due_at_ms, id
-LIMIT ?4

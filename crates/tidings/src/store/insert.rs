@@ -70,11 +70,6 @@ pub(super) type Holders = HashMap<KeyName, Holder>;
 
 const IDEMPOTENCY: &str = "idempotency";
 
-/// The scope of a unique key: one kind.
-pub(super) fn unique_scope(kind: &str) -> String {
-    format!("unique:{kind}")
-}
-
 /// A batch on its way in.
 pub(super) struct Plan {
     jobs: Vec<NewJob>,
@@ -109,17 +104,7 @@ impl Plan {
 
     /// Step 2: keys to take, sorted.
     pub(super) fn unique_keys(&self) -> Vec<KeyRow> {
-        self.undecided(|new| {
-            let unique = new.job.unique?;
-            Some(KeyRow {
-                tenant: new.job.tenant.clone(),
-                scope: unique_scope(&new.job.kind),
-                key_hash: unique.key_hash,
-                job_id: new.job.id,
-                fingerprint: None,
-                expires_at_ms: None,
-            })
-        })
+        self.undecided(|new| KeyRow::unique(&new.job))
     }
 
     /// After step 1: jobs whose key somebody else holds are answered with that job.
@@ -141,19 +126,26 @@ impl Plan {
     /// After step 2, likewise. The pairs are idempotency keys of step 1 that now
     /// have to name the job that was there first.
     pub(super) fn unique_lost(&mut self, holders: &Holders) -> Vec<(JobId, JobId)> {
-        let mut repointed = Vec::new();
-        for (new, result) in self.jobs.iter().zip(&mut self.results) {
-            let Some(unique) = new.job.unique.filter(|_| result.is_none()) else { continue };
-            let name = (new.job.tenant.clone(), unique_scope(&new.job.kind), unique.key_hash);
-            let Some(holder) = holders.get(&name).filter(|holder| holder.job_id != new.job.id) else {
+        let mut repointed = HashMap::new();
+        for (new, result) in self.jobs.iter().zip(&mut self.results).filter(|(_, result)| result.is_none()) {
+            let Some(key) = KeyRow::unique(&new.job) else { continue };
+            let Some(holder) = holders.get(&key.name()).filter(|holder| holder.job_id != new.job.id) else {
                 continue;
             };
             *result = Some(Inserted::Existing(holder.job_id));
             if new.idempotency.is_some() {
-                repointed.push((new.job.id, holder.job_id));
+                repointed.insert(new.job.id, holder.job_id);
             }
         }
-        repointed
+        // Later calls of the batch with the same idempotency key were answered in step 1.
+        for result in self.results.iter_mut().flatten() {
+            if let Inserted::Existing(id) | Inserted::KeyReused(id) = result
+                && let Some(holder) = repointed.get(id)
+            {
+                *id = *holder;
+            }
+        }
+        repointed.into_iter().collect()
     }
 
     /// Step 3: the rows to write.
@@ -179,6 +171,18 @@ impl Plan {
 }
 
 impl KeyRow {
+    /// The job's unique key, if it has one. Its scope is one kind.
+    pub(super) fn unique(job: &Job) -> Option<KeyRow> {
+        Some(KeyRow {
+            tenant: job.tenant.clone(),
+            scope: format!("unique:{}", job.kind),
+            key_hash: job.unique?.key_hash,
+            job_id: job.id,
+            fingerprint: None,
+            expires_at_ms: None,
+        })
+    }
+
     pub(super) fn name(&self) -> KeyName {
         (self.tenant.clone(), self.scope.clone(), self.key_hash)
     }

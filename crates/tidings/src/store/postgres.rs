@@ -8,6 +8,7 @@
 //! Absent on purpose: holding a connection while a handler runs.
 
 mod connect;
+mod keys;
 mod listen;
 mod migrate;
 mod partitions;

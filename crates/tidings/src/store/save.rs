@@ -1,7 +1,7 @@
 //! A change: a job before, the facts, the job after. And what the stores share
 //! about writing many of them.
 
-use super::insert::{KeyRow, unique_scope};
+use super::insert::KeyRow;
 use super::terms::TermsOfKinds;
 use super::{Logged, Stored, Take};
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ pub enum Saved {
 }
 
 /// How a change moves a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Route {
     /// Live, stays live.
     Live,
@@ -103,7 +103,12 @@ impl Change {
     }
 
     pub(super) fn key_move(&self) -> KeyMove {
-        match (self.held_key, self.after.holds_unique_key()) {
+        let holds = self.after.holds_unique_key();
+        if holds && self.route() == Route::Revives {
+            // Whatever its states say: the key may have gone to another job since.
+            return KeyMove::Taken;
+        }
+        match (self.held_key, holds) {
             (true, false) => KeyMove::Released,
             (false, true) => KeyMove::Taken,
             (true, true) | (false, false) => KeyMove::None,
@@ -118,42 +123,29 @@ pub(super) fn first_of_each(changes: &[Change]) -> HashSet<usize> {
     (0..changes.len()).filter(|index| seen.insert(changes[*index].after.id)).collect()
 }
 
-/// What a claim of due rows leads to.
-#[derive(Default)]
-pub(super) struct Claimed {
-    /// Running now.
-    pub(super) started: Vec<Stored>,
-    /// Unique keys that were held only until the start.
-    pub(super) released: Vec<KeyRow>,
-}
-
 /// What taking these due rows leads to. Called by both stores inside their
 /// transaction, with the rows locked.
-pub(super) fn start_all(due: Vec<Stored>, take: &Take) -> Claimed {
-    let mut claimed = Claimed::default();
-    for Stored { job, args } in due {
-        let Some(terms) = take.terms.of(&job.kind) else { continue };
-        let on_unknown = (terms.on_unknown)(&terms.policy, &args);
-        let start = Command::Start { worker: take.worker, lease: terms.lease, on_unknown };
-        let Ok(change) = Change::decide(&job, start, take.now) else { continue };
-        if change.key_move() == KeyMove::Released {
-            claimed.released.extend(unique_key(&change.after));
-        }
-        claimed.started.push(Stored { job: change.after, args });
-    }
-    claimed
+pub(super) fn start_all(due: Vec<Stored>, take: &Take) -> Vec<Stored> {
+    due.into_iter()
+        .filter_map(|stored| {
+            let terms = take.terms.of(&stored.job.kind)?;
+            let on_unknown = (terms.on_unknown)(&terms.policy, &stored.args);
+            let start = Command::Start { worker: take.worker, lease: terms.lease, on_unknown };
+            let job = Change::decide(&stored.job, start, take.now).ok()?.after;
+            Some(Stored { job, args: stored.args })
+        })
+        .collect()
 }
 
-/// The unique key of a job, as the key table holds it.
-pub(super) fn unique_key(job: &Job) -> Option<KeyRow> {
-    Some(KeyRow {
-        tenant: job.tenant.clone(),
-        scope: unique_scope(&job.kind),
-        key_hash: job.unique?.key_hash,
-        job_id: job.id,
-        fingerprint: None,
-        expires_at_ms: None,
-    })
+/// The unique keys that these jobs gave up by being started.
+pub(super) fn keys_released_by_start(started: &[Stored]) -> Vec<KeyRow> {
+    let gives_up = |job: &&Job| match (&job.state, job.unique) {
+        (State::Running { claim, .. }, Some(unique)) => {
+            unique.states.contains(claim.from.state_name()) && !job.holds_unique_key()
+        }
+        _ => false,
+    };
+    started.iter().map(|stored| &stored.job).filter(gives_up).filter_map(KeyRow::unique).collect()
 }
 
 /// What the ends of these leases lead to. Called like [`start_all`].

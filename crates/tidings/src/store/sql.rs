@@ -39,12 +39,12 @@ macro_rules! statements {
 statements! {
     shared: [
         append_fact, delete_finished, delete_live, find_policy, insert_api_key, keep_policy, list_api_keys,
-        list_finished, list_live, pause_queue, paused_queues, resume_queue,
+        list_finished, list_live, live_args, pause_queue, paused_queues, raise_fact_horizon, resume_queue,
     ],
     by_backend: [
         claim_jobs, find_keys, history, insert_jobs, load_finished, load_live, next_due, now_ms,
-        prune_finished, prune_keys, release_keys, repoint_keys, save_amended, save_finished, save_live,
-        save_revived, take_due, take_expired, take_keys,
+        prune_facts, prune_finished, prune_keys, release_keys, repoint_keys, save_amended, save_finished,
+        save_live, save_revived, take_due, take_expired, take_keys,
     ],
 }
 

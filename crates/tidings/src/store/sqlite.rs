@@ -82,7 +82,9 @@ impl SqliteStore {
         tokio::task::spawn_blocking(move || {
             // A panic in an earlier query left a connection that only reads: it is as good as before.
             let reader = readers[turn].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            query(&reader)
+            // One snapshot: a job that moves between the tables meanwhile is seen once.
+            let snapshot = reader.unchecked_transaction().map_err(error)?;
+            query(&snapshot)
         })
         .await
         .map_err(stopped)?

@@ -88,10 +88,22 @@ CREATE TABLE tidings.fact (
 ) PARTITION BY RANGE (at_ms);
 CREATE TABLE tidings.fact_otherwise PARTITION OF tidings.fact DEFAULT;
 
+-- Facts younger than the horizon cannot be deleted.
+CREATE TABLE tidings.fact_horizon (
+    one           SMALLINT NOT NULL,
+    kept_since_ms BIGINT   NOT NULL,
+    CONSTRAINT there_is_one_horizon PRIMARY KEY (one),
+    CONSTRAINT it_is_the_one CHECK (one = 1)
+);
+INSERT INTO tidings.fact_horizon (one, kept_since_ms) VALUES (1, -9223372036854775808);
+
 CREATE FUNCTION tidings.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'DELETE' AND OLD.at_ms < (SELECT kept_since_ms FROM tidings.fact_horizon) THEN
+        RETURN OLD;
+    END IF;
     RAISE EXCEPTION 'facts are append-only: % of tidings.fact is refused', TG_OP
-        USING HINT = 'Old facts leave by retention, which drops whole partitions.';
+        USING HINT = 'Old facts leave by retention.';
 END
 $$;
 CREATE TRIGGER facts_are_append_only BEFORE UPDATE OR DELETE ON tidings.fact

@@ -1,5 +1,6 @@
 -- Jobs that somebody still has to look at. A finished job moves out, so that
 -- this table and its one index stay as small as the work that is left.
+-- A CHECK says `a OR b`, not `IN (a, b)`: SQLite would build a temporary table for the list at every write.
 CREATE TABLE tidings_job (
     id               BLOB     NOT NULL,
     version          INTEGER   NOT NULL,
@@ -31,7 +32,9 @@ CREATE TABLE tidings_job (
     args             TEXT     NOT NULL,
     CONSTRAINT job_is_named_once PRIMARY KEY (id),
     CONSTRAINT live_state_is_known
-        CHECK (state IN ('pending', 'running', 'retryable', 'snoozed', 'unknown')),
+        CHECK (
+            state = 'pending' OR state = 'running' OR state = 'retryable' OR state = 'snoozed' OR state = 'unknown'
+        ),
     CONSTRAINT due_unless_held CHECK (due_at_ms IS NOT NULL OR state = 'unknown'),
     CONSTRAINT leased_iff_running CHECK (
         (state = 'running') = (worker IS NOT NULL)
@@ -68,7 +71,7 @@ CREATE TABLE tidings_finished_job (
     crashes         INTEGER   NOT NULL,
     args            TEXT     NOT NULL,
     CONSTRAINT finished_job_is_named_once PRIMARY KEY (id),
-    CONSTRAINT finished_state_is_known CHECK (state IN ('completed', 'discarded', 'cancelled'))
+    CONSTRAINT finished_state_is_known CHECK (state = 'completed' OR state = 'discarded' OR state = 'cancelled')
 ) STRICT;
 CREATE INDEX tidings_finished_job_by_age ON tidings_finished_job (state, finished_at_ms);
 
@@ -136,7 +139,7 @@ CREATE TABLE tidings_api_key (
     created_at_ms INTEGER NOT NULL,
     revoked_at_ms INTEGER,
     CONSTRAINT api_key_is_named_once PRIMARY KEY (id),
-    CONSTRAINT api_key_scope_is_known CHECK (scope IN ('enqueue', 'read', 'operate', 'admin'))
+    CONSTRAINT api_key_scope_is_known CHECK (scope = 'enqueue' OR scope = 'read' OR scope = 'operate' OR scope = 'admin')
 ) STRICT;
 
 -- For people: every job with readable times.

@@ -44,6 +44,10 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
         .await
         .map_err(StoreError::from)?;
     let found: i64 = row.get(0);
+    if found > known {
+        // A newer program was quicker.
+        return Err(StoreError::SchemaNewer { found, known });
+    }
     for (version, step) in (1..=known).zip(steps).filter(|(version, _)| *version > found) {
         tx.batch_execute(step).await.map_err(StoreError::from)?;
         tx.execute("INSERT INTO tidings.migration (version) VALUES ($1)", &[&version])

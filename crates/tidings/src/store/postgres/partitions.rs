@@ -55,9 +55,9 @@ async fn weeks(client: &Client) -> Result<Vec<i64>, StoreError> {
     Ok(rows.iter().filter_map(|row| row.get::<_, &str>(0).strip_prefix("fact_week_")?.parse().ok()).collect())
 }
 
-/// Attached, not created as a partition: attaching takes a lock that readers and
-/// writers of the log do not feel. The week is empty in `fact_otherwise`, or the
-/// attach fails and those facts stay there.
+/// Writers of the log wait for the moment that this takes: one that had chosen
+/// `fact_otherwise` before the week had its own partition would be refused. The
+/// week is empty in `fact_otherwise`, or the attach fails and those facts stay there.
 async fn make(client: &mut Client, week: i64) -> Result<(), StoreError> {
     let table = name(week);
     let there = client
@@ -74,6 +74,7 @@ async fn make(client: &mut Client, week: i64) -> Result<(), StoreError> {
         .batch_execute(&format!(
             "SET LOCAL lock_timeout = '2s';
              SELECT pg_advisory_xact_lock(hashtext('tidings.fact'));
+             LOCK TABLE tidings.fact IN SHARE ROW EXCLUSIVE MODE;
              CREATE TABLE IF NOT EXISTS tidings.{table} (LIKE tidings.fact INCLUDING ALL);
              DO $$ BEGIN
                  IF NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = 'tidings.{table}'::regclass) THEN

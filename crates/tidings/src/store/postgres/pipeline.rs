@@ -44,7 +44,8 @@ impl Pipeline {
         Ok(result)
     }
 
-    fn client(&self) -> &Client {
+    /// For what runs in between.
+    pub(super) fn client(&self) -> &Client {
         self.client.as_ref().expect("the client is there until the commit, which consumes the pipeline")
     }
 }

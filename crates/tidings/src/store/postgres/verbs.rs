@@ -1,10 +1,11 @@
 //! What the store's verbs do to Postgres: one statement a batch, over arrays.
 
+use super::keys::{release_keys, take_keys, take_keys_back};
 use super::partitions;
 use super::pipeline::{self, Pipeline};
-use crate::store::insert::{Holder, Holders, KeyRow, Plan};
+use crate::store::insert::{KeyRow, Plan};
 use crate::store::save::{
-    ClaimColumns, Claimed, KeyMove, Route, first_of_each, start_all, sweep_all, unique_key,
+    ClaimColumns, KeyMove, Route, first_of_each, keys_released_by_start, start_all, sweep_all,
 };
 use crate::store::sql::postgres as sql;
 use crate::store::{
@@ -12,16 +13,16 @@ use crate::store::{
     Taken, TermsOfKinds, rows,
 };
 use deadpool_postgres::Client;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tidings_core::fact::Act;
 use tidings_core::id::JobId;
 use tidings_core::job::{Job, Priority};
 use tidings_core::time::Time;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::{IsolationLevel, Row, Transaction};
 use uuid::Uuid;
 
-type Result<T> = std::result::Result<T, StoreError>;
+pub(super) type Result<T> = std::result::Result<T, StoreError>;
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 const RANKS: [i16; 4] = [1, 2, 3, 4];
@@ -119,85 +120,67 @@ async fn insert_rows(db: &impl Run, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Tries to take each key; those that somebody else holds, with the holder.
-async fn take_keys(db: &impl Run, keys: &[KeyRow]) -> Result<Holders> {
-    if keys.is_empty() {
-        return Ok(Holders::new());
-    }
-    let taken = db
-        .rows(
-            sql::take_keys,
-            &[
-                &keys.iter().map(|key| key.tenant.as_str()).collect::<Vec<_>>(),
-                &keys.iter().map(|key| key.scope.as_str()).collect::<Vec<_>>(),
-                &keys.iter().map(|key| key.key_hash.0.to_vec()).collect::<Vec<_>>(),
-                &keys.iter().map(|key| key.job_id.0).collect::<Vec<_>>(),
-                &keys.iter().map(|key| key.fingerprint.map(|hash| hash.0.to_vec())).collect::<Vec<_>>(),
-                &keys.iter().map(|key| key.expires_at_ms).collect::<Vec<_>>(),
-            ],
-        )
-        .await?;
-    let taken: HashSet<Uuid> = taken.iter().map(|row| row.get(0)).collect();
-    let lost: Vec<&KeyRow> = keys.iter().filter(|key| !taken.contains(&key.job_id.0)).collect();
-    if lost.is_empty() {
-        return Ok(Holders::new());
-    }
-    // A statement of its own, so that it sees what a concurrent insert has committed by now.
-    let held = db
-        .rows(
-            sql::find_keys,
-            &[
-                &lost.iter().map(|key| key.tenant.as_str()).collect::<Vec<_>>(),
-                &lost.iter().map(|key| key.scope.as_str()).collect::<Vec<_>>(),
-                &lost.iter().map(|key| key.key_hash.0.to_vec()).collect::<Vec<_>>(),
-            ],
-        )
-        .await?;
-    held.iter()
-        .map(|row| {
-            let hash =
-                rows::key_hash(row.get(2)).ok_or_else(|| corrupt("a key", "a hash of the wrong length"))?;
-            let fingerprint = row.get::<_, Option<&[u8]>>(4).and_then(rows::key_hash);
-            Ok(((row.get(0), row.get(1), hash), Holder { job_id: JobId(row.get(3)), fingerprint }))
-        })
-        .collect()
-}
-
-pub(super) async fn load(db: &Client, ids: &[JobId]) -> Result<Vec<Option<Stored>>> {
-    let wanted: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let mut found: HashMap<JobId, Stored> = HashMap::new();
-    for row in db.rows(sql::load_live, &[&wanted]).await? {
-        let stored = live_row(&row)?;
-        found.insert(stored.job.id, stored);
-    }
-    let missing: Vec<Uuid> = ids.iter().filter(|id| !found.contains_key(id)).map(|id| id.0).collect();
-    if !missing.is_empty() {
-        for row in db.rows(sql::load_finished, &[&missing]).await? {
-            let stored = finished_row(&row)?;
-            found.insert(stored.job.id, stored);
-        }
+pub(super) async fn load(client: &mut Client, ids: &[JobId]) -> Result<Vec<Option<Stored>>> {
+    let mut found = HashMap::new();
+    find(client, ids, &mut found).await?;
+    if ids.iter().any(|id| !found.contains_key(id)) {
+        // One may have come back from the finished table between the two statements.
+        let snapshot = snapshot(client).await?;
+        find(&snapshot, ids, &mut found).await?;
     }
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }
 
+/// Adds those of `ids` that are not found yet.
+async fn find(db: &impl Run, ids: &[JobId], found: &mut HashMap<JobId, Stored>) -> Result<()> {
+    for (text, read) in [(sql::load_live, live_row as fn(&Row) -> _), (sql::load_finished, finished_row)] {
+        let missing: Vec<Uuid> = ids.iter().filter(|id| !found.contains_key(id)).map(|id| id.0).collect();
+        if missing.is_empty() {
+            break;
+        }
+        for row in db.rows(text, &[&missing]).await? {
+            let stored: Stored = read(&row)?;
+            found.insert(stored.job.id, stored);
+        }
+    }
+    Ok(())
+}
+
+/// A transaction whose statements all see the same moment.
+async fn snapshot(client: &mut Client) -> Result<deadpool_postgres::Transaction<'_>> {
+    let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    snapshot.start().await.map_err(StoreError::from)
+}
+
 pub(super) async fn take_due(client: Client, take: &Take) -> Result<Taken> {
-    let (limit, names) = (count(take.limit), take.terms.names());
-    pipeline::prepare(&client, &[sql::take_due, sql::claim_jobs, sql::next_due, sql::release_keys]).await?;
-    let (tx, due) = Pipeline::begin(client, async |db: &Client| {
-        db.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await
-    })
-    .await?;
-    let Claimed { started, released } = start_all(readable(&due), take);
+    let statements = [sql::take_due, sql::claim_jobs, sql::release_keys, sql::next_due];
+    pipeline::prepare(&client, &statements).await?;
+    let (tx, first) = Pipeline::begin(client, async |db: &Client| due(db, take, take.limit).await).await?;
+    let mut reading = Reading::new(take.limit);
+    reading.read(&first, live_row);
+    while let Some(more) = reading.ask {
+        reading.read(&due(tx.client(), take, more).await?, live_row);
+    }
+    let started = start_all(reading.jobs, take);
+    let keys = keys_released_by_start(&started);
     let next_due = tx
         .commit(async |db: &Client| {
             let fewer = started.len() < take.limit;
-            let next = async { if fewer { next_due(db, take).await } else { Ok(None) } };
+            // Each is one statement, so that all are on their way before the commit is.
             let (claimed, released, next_due) =
-                futures_util::future::join3(claim(db, take, &started), release(db, &released), next).await;
+                futures_util::future::join3(claim(db, take, &started), release_keys(db, &keys), async {
+                    if fewer { next_due(db, take).await } else { Ok(None) }
+                })
+                .await;
             claimed.and(released).and(next_due)
         })
         .await?;
     Ok(Taken { started, next_due })
+}
+
+async fn due(db: &Client, take: &Take, limit: usize) -> Result<Vec<Row>> {
+    let (limit, names) = (count(limit), take.terms.names());
+    db.rows(sql::take_due, &[&take.queue, &take.now.0, &names, &limit, &RANKS.as_slice()]).await
 }
 
 async fn claim(db: &impl Run, take: &Take, started: &[Stored]) -> Result<()> {
@@ -238,8 +221,12 @@ pub(super) async fn sweep(
     terms: &TermsOfKinds,
 ) -> Result<Vec<Change>> {
     let tx = client.transaction().await.map_err(StoreError::from)?;
-    let expired = tx.rows(sql::take_expired, &[&queues, &now.0, &terms.names(), &count(limit)]).await?;
-    let changes = sweep_all(&readable(&expired), now, terms);
+    let mut expired = Reading::new(limit);
+    while let Some(limit) = expired.ask {
+        let values: Values<'_> = &[&queues, &now.0, &terms.names(), &count(limit)];
+        expired.read(&tx.rows(sql::take_expired, values).await?, live_row);
+    }
+    let changes = sweep_all(&expired.jobs, now, terms);
     let saved = save(&tx, &changes).await?;
     tx.commit().await.map_err(StoreError::from)?;
     Ok(changes
@@ -258,22 +245,41 @@ pub(super) async fn save_batch(client: &mut Client, changes: &[Change]) -> Resul
         return save(&*client, changes).await;
     }
     let tx = client.transaction().await.map_err(StoreError::from)?;
+    lock(&tx, changes).await?;
     let saved = save(&tx, changes).await?;
     tx.commit().await.map_err(StoreError::from)?;
     Ok(saved)
 }
 
+/// Locks the rows of a batch that takes several statements, by id, and before any
+/// key: two batches that overlap then wait for one another, but never in a circle.
+async fn lock(db: &impl Run, changes: &[Change]) -> Result<()> {
+    const LIVE: &str = "SELECT FROM tidings.job WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE";
+    const FINISHED: &str =
+        "SELECT FROM tidings.finished_job WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE";
+    for (text, finished) in [(LIVE, false), (FINISHED, true)] {
+        let of_table = changes.iter().filter(|change| change.was_finished == finished);
+        let ids: Vec<Uuid> = of_table.map(|change| change.after.id.0).collect();
+        if !ids.is_empty() {
+            db.rows(text, &[&ids]).await?;
+        }
+    }
+    Ok(())
+}
+
 async fn save(db: &impl Run, changes: &[Change]) -> Result<Vec<Saved>> {
     let first = first_of_each(changes);
     let mut saved = vec![Saved::Conflict; changes.len()];
-    for (index, holder) in keys_lost(db, changes).await? {
-        saved[index] = Saved::KeyTaken(holder);
+    let keys = take_keys_back(db, changes, &first).await?;
+    for (index, holder) in &keys.lost {
+        saved[*index] = Saved::KeyTaken(*holder);
     }
-    let mut by_route: HashMap<Route, Vec<usize>> = HashMap::new();
-    for (index, change) in changes.iter().enumerate() {
-        if first.contains(&index) && saved[index] == Saved::Conflict {
-            by_route.entry(change.route()).or_default().push(index);
-        }
+    // By id, like everybody who locks rows.
+    let mut order: Vec<usize> = (0..changes.len()).filter(|index| first.contains(index)).collect();
+    order.sort_by_key(|index| changes[*index].after.id);
+    let mut by_route: BTreeMap<Route, Vec<usize>> = BTreeMap::new();
+    for index in order.into_iter().filter(|index| saved[*index] == Saved::Conflict) {
+        by_route.entry(changes[index].route()).or_default().push(index);
     }
     for (route, indexes) in by_route {
         let group: Vec<&Change> = indexes.iter().map(|index| &changes[*index]).collect();
@@ -282,7 +288,13 @@ async fn save(db: &impl Run, changes: &[Change]) -> Result<Vec<Saved>> {
             saved[index] = Saved::Yes;
         }
     }
-    release_keys(db, changes, &saved).await?;
+    let given_up = (0..changes.len()).filter(|index| match saved[*index] {
+        Saved::Yes => changes[*index].key_move() == KeyMove::Released,
+        Saved::Conflict => keys.taken.contains(index),
+        Saved::KeyTaken(_) => false,
+    });
+    let given_up: Vec<KeyRow> = given_up.filter_map(|index| KeyRow::unique(&changes[index].after)).collect();
+    release_keys(db, &given_up).await?;
     Ok(saved)
 }
 
@@ -386,54 +398,6 @@ async fn write_finished(db: &impl Run, text: &str, group: &[&Change]) -> Result<
     .await
 }
 
-/// Takes the unique keys of jobs that come back; the revived ones that lost theirs.
-async fn keys_lost(db: &impl Run, changes: &[Change]) -> Result<Vec<(usize, JobId)>> {
-    let mut wanted: Vec<(usize, KeyRow)> = changes
-        .iter()
-        .enumerate()
-        .filter(|(_, change)| change.key_move() == KeyMove::Taken)
-        .filter_map(|(index, change)| Some((index, unique_key(&change.after)?)))
-        .collect();
-    wanted.sort_by_key(|(_, key)| key.name());
-    let rows: Vec<KeyRow> = wanted.iter().map(|(_, key)| key.clone()).collect();
-    let held = take_keys(db, &rows).await?;
-    Ok(wanted
-        .into_iter()
-        .filter(|(index, _)| changes[*index].was_finished)
-        .filter_map(|(index, key)| {
-            let holder = held.get(&key.name())?.job_id;
-            (holder != key.job_id).then_some((index, holder))
-        })
-        .collect())
-}
-
-async fn release_keys(db: &impl Run, changes: &[Change], saved: &[Saved]) -> Result<()> {
-    let released: Vec<KeyRow> = changes
-        .iter()
-        .zip(saved)
-        .filter(|(change, saved)| **saved == Saved::Yes && change.key_move() == KeyMove::Released)
-        .filter_map(|(change, _)| unique_key(&change.after))
-        .collect();
-    release(db, &released).await
-}
-
-async fn release(db: &impl Run, released: &[KeyRow]) -> Result<()> {
-    if released.is_empty() {
-        return Ok(());
-    }
-    db.rows(
-        sql::release_keys,
-        &[
-            &released.iter().map(|key| key.tenant.as_str()).collect::<Vec<_>>(),
-            &released.iter().map(|key| key.scope.as_str()).collect::<Vec<_>>(),
-            &released.iter().map(|key| key.key_hash.0.to_vec()).collect::<Vec<_>>(),
-            &released.iter().map(|key| key.job_id.0).collect::<Vec<_>>(),
-        ],
-    )
-    .await?;
-    Ok(())
-}
-
 pub(super) async fn history(db: &Client, ids: &[JobId]) -> Result<Vec<Vec<Logged>>> {
     let wanted: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let mut by_job: HashMap<JobId, Vec<Logged>> = HashMap::new();
@@ -445,17 +409,20 @@ pub(super) async fn history(db: &Client, ids: &[JobId]) -> Result<Vec<Vec<Logged
     Ok(ids.iter().map(|id| by_job.get(id).cloned().unwrap_or_default()).collect())
 }
 
-pub(super) async fn list(db: &Client, filter: &JobFilter) -> Result<Vec<Job>> {
+pub(super) async fn list(client: &mut Client, filter: &JobFilter) -> Result<Vec<Job>> {
     let state = filter.state.map_or("", |state| state.as_str());
     let before = filter.before.map_or(Uuid::max(), |id| id.0);
-    let limit = count(filter.limit);
-    let values: Values<'_> = &[&state, &filter.kind, &filter.queue, &filter.tenant, &before, &limit];
+    // A job that moves between the tables meanwhile is listed once.
+    let snapshot = snapshot(client).await?;
     let mut jobs = Vec::new();
-    for row in db.rows(sql::list_live, values).await? {
-        jobs.push(live_row(&row)?.job);
-    }
-    for row in db.rows(sql::list_finished, values).await? {
-        jobs.push(finished_row(&row)?.job);
+    for (text, read) in [(sql::list_live, live_row as fn(&Row) -> _), (sql::list_finished, finished_row)] {
+        let mut listed = Reading::new(filter.limit);
+        while let Some(limit) = listed.ask {
+            let values: Values<'_> =
+                &[&state, &filter.kind, &filter.queue, &filter.tenant, &before, &count(limit)];
+            listed.read(&snapshot.rows(text, values).await?, read);
+        }
+        jobs.extend(listed.jobs.into_iter().map(|stored| stored.job));
     }
     jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
     jobs.truncate(filter.limit);
@@ -484,12 +451,20 @@ pub(super) async fn paused(db: &Client) -> Result<Vec<PausedQueue>> {
 
 pub(super) async fn prune(client: &mut Client, what: Prune, limit: usize) -> Result<u64> {
     let (text, values): (&str, Values<'_>) = match &what {
-        Prune::Facts(before) => return partitions::drop_before(client, *before).await,
+        Prune::Facts(before) => return prune_facts(client, *before, limit).await,
         Prune::Finished(state, before) => (sql::prune_finished, &[&state.as_str(), &before.0, &count(limit)]),
         Prune::Keys(before) => (sql::prune_keys, &[&before.0, &count(limit)]),
     };
     let statement = client.prepare_cached(text).await.map_err(StoreError::from)?;
     client.execute(&statement, values).await.map_err(StoreError::from)
+}
+
+/// Whole weeks at once, then what lies outside of any week's partition.
+async fn prune_facts(client: &mut Client, before: Time, limit: usize) -> Result<u64> {
+    let dropped = partitions::drop_before(client, before).await?;
+    client.rows(sql::raise_fact_horizon, &[&before.0]).await?;
+    let statement = client.prepare_cached(sql::prune_facts).await.map_err(StoreError::from)?;
+    Ok(dropped + client.execute(&statement, &[&before.0, &count(limit)]).await.map_err(StoreError::from)?)
 }
 
 pub(super) async fn keep_policy(db: &Client, name: &str, version: u32, body: &str) -> Result<String> {
@@ -517,14 +492,30 @@ pub(super) async fn api_keys(db: &Client) -> Result<Vec<ApiKey>> {
         .collect()
 }
 
-/// Rows that read as jobs. One that does not is named in the log and left
-/// alone: it must not stop the others.
-fn readable(rows: &[Row]) -> Vec<Stored> {
-    rows.iter()
-        .filter_map(|row| {
-            live_row(row).inspect_err(|problem| tracing::error!(%problem, "a job is left alone")).ok()
-        })
-        .collect()
+/// The first `limit` rows that read as jobs. One that does not is named in the log
+/// and left alone: it must not stop the others. Where such rows filled what was
+/// asked for, more is asked for.
+struct Reading {
+    limit: usize,
+    /// How many rows to ask for; `None` when the jobs are complete.
+    ask: Option<usize>,
+    jobs: Vec<Stored>,
+}
+
+impl Reading {
+    fn new(limit: usize) -> Reading {
+        Reading { limit, ask: Some(limit), jobs: Vec::new() }
+    }
+
+    /// Reads what was asked for.
+    fn read(&mut self, rows: &[Row], read: fn(&Row) -> Result<Stored>) {
+        let left_alone = |problem: &StoreError| tracing::error!(%problem, "a job is left alone");
+        self.jobs = rows.iter().filter_map(|row| read(row).inspect_err(left_alone).ok()).collect();
+        let there_may_be_more = self.ask.is_some_and(|asked| rows.len() >= asked);
+        // More each time, so it ends.
+        self.ask = (there_may_be_more && self.jobs.len() < self.limit)
+            .then(|| self.limit + (rows.len() - self.jobs.len()));
+    }
 }
 
 fn live_row(row: &Row) -> Result<Stored> {
@@ -582,6 +573,6 @@ fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-fn corrupt(row: &str, what: &str) -> StoreError {
+pub(super) fn corrupt(row: &str, what: &str) -> StoreError {
     StoreError::CorruptRow { row: row.to_owned(), what: what.to_owned() }
 }

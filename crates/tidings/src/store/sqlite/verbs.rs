@@ -4,7 +4,7 @@
 use super::error;
 use crate::store::insert::{Holder, Holders, KeyRow, Plan};
 use crate::store::save::{
-    ClaimColumns, Claimed, KeyMove, Route, first_of_each, start_all, sweep_all, unique_key,
+    ClaimColumns, KeyMove, Route, first_of_each, keys_released_by_start, start_all, sweep_all,
 };
 use crate::store::sql::sqlite as sql;
 use crate::store::{
@@ -106,12 +106,11 @@ pub(super) fn take_due(db: &Connection, take: &Take) -> Result<Taken> {
     let kinds = json_list(take.terms.names());
     let mut due = Vec::new();
     for rank in RANKS {
-        let room = count(take.limit - due.len().min(take.limit));
-        if room > 0 {
-            due.extend(readable(db, sql::take_due, params![take.queue, take.now.0, kinds, room, rank])?);
-        }
+        let room = take.limit.saturating_sub(due.len());
+        let values = params![take.queue, take.now.0, kinds, rank];
+        due.extend(readable(db, sql::take_due, values, live_row, room)?);
     }
-    let Claimed { started, released } = start_all(due, take);
+    let started = start_all(due, take);
     let mut claim = db.prepare_cached(sql::claim_jobs).map_err(error)?;
     for job in started.iter().map(|stored| &stored.job) {
         let columns = ClaimColumns::of(job).expect("a started job has a claim");
@@ -128,9 +127,7 @@ pub(super) fn take_due(db: &Connection, take: &Take) -> Result<Taken> {
             ])
             .map_err(error)?;
     }
-    for key in &released {
-        release(db, key)?;
-    }
+    release_keys(db, &keys_released_by_start(&started))?;
     let next_due = if started.len() < take.limit { next_due(db, take)? } else { None };
     Ok(Taken { started, next_due })
 }
@@ -158,8 +155,8 @@ pub(super) fn sweep(
     let kinds = json_list(terms.names());
     let mut changes = Vec::new();
     for queue in queues {
-        let room = count(limit - changes.len().min(limit));
-        let expired = readable(db, sql::take_expired, params![queue, now.0, kinds, room])?;
+        let room = limit.saturating_sub(changes.len());
+        let expired = readable(db, sql::take_expired, params![queue, now.0, kinds], live_row, room)?;
         changes.extend(sweep_all(&expired, now, terms));
     }
     let saved = save(db, &changes)?;
@@ -182,10 +179,11 @@ pub(super) fn save(db: &Connection, changes: &[Change]) -> Result<Vec<Saved>> {
 
 fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
     let id = change.after.id.0;
-    if change.key_move() == KeyMove::Taken
-        && let Some(holder) = take_unique_key(db, &change.after)?
-        && change.was_finished
-    {
+    let key = KeyRow::unique(&change.after);
+    let wanted = key.as_slice().iter().filter(|_| change.key_move() == KeyMove::Taken);
+    let wanted: Vec<KeyRow> = wanted.cloned().collect();
+    let holder = take_keys(db, &wanted)?.into_values().next().map(|holder| holder.job_id);
+    if let Some(holder) = holder.filter(|holder| change.was_finished && *holder != change.after.id) {
         return Ok(Saved::KeyTaken(holder));
     }
     let before = params![id, change.before_version];
@@ -195,19 +193,23 @@ fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
             0 => 0,
             _ => execute(db, &sql::delete_finished, before)?,
         },
-        Route::Finishes => match write_finished(db, sql::save_finished, change)? {
-            0 => 0,
-            _ => execute(db, &sql::delete_live, before)?,
+        Route::Finishes => match live_args(db, change)? {
+            None => 0,
+            Some(args) => {
+                move_to_finished(db, change, &args)?;
+                execute(db, &sql::delete_live, before)?
+            }
         },
-        Route::Amends => write_finished(db, sql::save_amended, change)?,
+        Route::Amends => amend_finished(db, change)?,
     };
     if written == 0 {
+        if holder.is_none() {
+            release_keys(db, &wanted)?;
+        }
         return Ok(Saved::Conflict);
     }
-    if change.key_move() == KeyMove::Released
-        && let Some(key) = unique_key(&change.after)
-    {
-        release(db, &key)?;
+    if change.key_move() == KeyMove::Released {
+        release_keys(db, key.as_slice())?;
     }
     let mut append = db.prepare_cached(&sql::append_fact).map_err(error)?;
     for line in &change.logged {
@@ -218,15 +220,11 @@ fn save_one(db: &Connection, change: &Change) -> Result<Saved> {
     Ok(Saved::Yes)
 }
 
-/// Takes the job's unique key; who else has it, if somebody does.
-fn take_unique_key(db: &Connection, job: &Job) -> Result<Option<JobId>> {
-    let Some(key) = unique_key(job) else { return Ok(None) };
-    let held = take_keys(db, std::slice::from_ref(&key))?;
-    Ok(held.get(&key.name()).map(|holder| holder.job_id).filter(|holder| *holder != job.id))
-}
-
-fn release(db: &Connection, key: &KeyRow) -> Result<()> {
-    execute(db, sql::release_keys, params![key.tenant, key.scope, key.key_hash.0, key.job_id.0]).map(drop)
+fn release_keys(db: &Connection, keys: &[KeyRow]) -> Result<()> {
+    for key in keys {
+        execute(db, sql::release_keys, params![key.tenant, key.scope, key.key_hash.0, key.job_id.0])?;
+    }
+    Ok(())
 }
 
 fn write_live(db: &Connection, text: &str, change: &Change) -> Result<usize> {
@@ -252,7 +250,40 @@ fn write_live(db: &Connection, text: &str, change: &Change) -> Result<usize> {
     execute(db, text, values)
 }
 
-fn write_finished(db: &Connection, text: &str, change: &Change) -> Result<usize> {
+/// The arguments of a job that is still live at the version that the change was made from.
+fn live_args(db: &Connection, change: &Change) -> Result<Option<String>> {
+    let mut query = db.prepare_cached(&sql::live_args).map_err(error)?;
+    let before = params![change.after.id.0, change.before_version];
+    query.query_row(before, |row| row.get(0)).optional().map_err(error)
+}
+
+fn move_to_finished(db: &Connection, change: &Change, args: &str) -> Result<usize> {
+    let job = &change.after;
+    let at = job.state.finished_at().expect("this route ends in a finished state");
+    let row = rows::finished(job, at);
+    let values = params![
+        job.id.0,
+        row.version,
+        row.state,
+        row.finished_at_ms,
+        row.counts.claims,
+        row.counts.attempts,
+        row.counts.snoozes,
+        row.counts.crashes,
+        job.kind,
+        job.queue,
+        job.priority.get(),
+        job.tenant,
+        job.enqueued_at.0,
+        job.run_at.0,
+        job.unique.map(|unique| unique.key_hash.0),
+        job.unique.map(|unique| unique.states.to_bits()),
+        args,
+    ];
+    execute(db, sql::save_finished, values)
+}
+
+fn amend_finished(db: &Connection, change: &Change) -> Result<usize> {
     let at = change.after.state.finished_at().expect("this route ends in a finished state");
     let row = rows::finished(&change.after, at);
     let values = params![
@@ -266,7 +297,7 @@ fn write_finished(db: &Connection, text: &str, change: &Change) -> Result<usize>
         row.counts.snoozes,
         row.counts.crashes,
     ];
-    execute(db, text, values)
+    execute(db, sql::save_amended, values)
 }
 
 pub(super) fn history(db: &Connection, id: JobId) -> Result<Vec<Logged>> {
@@ -285,16 +316,12 @@ pub(super) fn history(db: &Connection, id: JobId) -> Result<Vec<Logged>> {
 pub(super) fn list(db: &Connection, filter: &JobFilter) -> Result<Vec<Job>> {
     let state = filter.state.map_or("", |state| state.as_str());
     let before = filter.before.map_or(LAST_ID, |id| *id.0.as_bytes());
-    let limit = count(filter.limit);
     let mut jobs = Vec::new();
     for (text, read) in
         [(&*sql::list_live, live_row as fn(&Row<'_>) -> Parsed), (&*sql::list_finished, finished_row)]
     {
-        let mut query = db.prepare_cached(text).map_err(error)?;
-        let values = params![state, filter.kind, filter.queue, filter.tenant, before, limit];
-        for row in query.query_map(values, read).map_err(error)? {
-            jobs.push(row.map_err(error)??.job);
-        }
+        let values = params![state, filter.kind, filter.queue, filter.tenant, before, i64::MAX];
+        jobs.extend(readable(db, text, values, read, filter.limit)?.into_iter().map(|stored| stored.job));
     }
     jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
     jobs.truncate(filter.limit);
@@ -338,18 +365,8 @@ pub(super) fn prune(db: &Connection, what: Prune, limit: usize) -> Result<u64> {
         }
         Prune::Keys(before) => execute(db, sql::prune_keys, params![before.0, count(limit)])?,
         Prune::Facts(before) => {
-            // The horizon first: the database refuses to delete anything younger than it.
-            execute(
-                db,
-                "UPDATE tidings_fact_horizon SET kept_since_ms = ?1 WHERE kept_since_ms < ?1",
-                params![before.0],
-            )?;
-            execute(
-                db,
-                "DELETE FROM tidings_fact WHERE (job_id, version) IN (
-                     SELECT job_id, version FROM tidings_fact WHERE at_ms < ?1 LIMIT ?2)",
-                params![before.0, count(limit)],
-            )?
+            execute(db, &sql::raise_fact_horizon, params![before.0])?;
+            execute(db, sql::prune_facts, params![before.0, count(limit)])?
         }
     };
     Ok(gone as u64)
@@ -384,18 +401,40 @@ pub(super) fn api_keys(db: &Connection) -> Result<Vec<ApiKey>> {
 
 type Parsed = rusqlite::Result<Result<Stored>>;
 
-/// Rows that read as jobs. One that does not is named in the log and left
-/// alone: it must not stop the others.
-fn readable(db: &Connection, text: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Stored>> {
+/// The first `limit` rows that read as jobs. One that does not is named in the log
+/// and left alone: it must not stop the others.
+fn readable(
+    db: &Connection,
+    text: &str,
+    values: &[&dyn rusqlite::ToSql],
+    read: fn(&Row<'_>) -> Parsed,
+    limit: usize,
+) -> Result<Vec<Stored>> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
     let mut query = db.prepare_cached(text).map_err(error)?;
     let mut jobs = Vec::new();
-    for row in query.query_map(values, live_row).map_err(error)? {
-        match row.map_err(error)? {
-            Ok(stored) => jobs.push(stored),
-            Err(problem) => tracing::error!(%problem, "a job is left alone"),
+    for row in query.query_map(values, read).map_err(error)? {
+        match row {
+            Ok(Ok(stored)) => jobs.push(stored),
+            Ok(Err(problem)) => tracing::error!(%problem, "a job is left alone"),
+            Err(problem) if is_about_the_value(&problem) => {
+                tracing::error!(%problem, "a job is left alone");
+            }
+            Err(problem) => return Err(error(problem)),
+        }
+        if jobs.len() == limit {
+            break;
         }
     }
     Ok(jobs)
+}
+
+/// Whether the row was read, but a column does not hold what it should.
+fn is_about_the_value(problem: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+    matches!(problem, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..))
 }
 
 fn live_row(row: &Row<'_>) -> Parsed {

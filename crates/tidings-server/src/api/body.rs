@@ -1,0 +1,132 @@
+//! Request bodies: bounded in size and time, JSON, and strict about their members.
+
+use crate::problem::{Kind, Problem};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+use tidings::core::limits;
+
+/// Room for what stands around the arguments.
+const BODY_BYTES_MAX: usize = limits::ARGS_BYTES_MAX + 16 * 1024;
+/// How long a body may take to arrive.
+const BODY_READ_MAX: Duration = Duration::from_secs(10);
+
+/// Reads the body as a JSON document.
+pub(super) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let (head, body) = request.into_parts();
+    let bytes = bytes(body).await?;
+    check_type(&head.headers)?;
+    parse(&bytes)
+}
+
+/// As [`read`], where no body means that nothing is said.
+pub(super) async fn read_if_any<T: DeserializeOwned + Default>(request: Request) -> Result<T, Problem> {
+    let (head, body) = request.into_parts();
+    let bytes = bytes(body).await?;
+    if bytes.is_empty() {
+        return Ok(T::default());
+    }
+    check_type(&head.headers)?;
+    parse(&bytes)
+}
+
+async fn bytes(body: Body) -> Result<Vec<u8>, Problem> {
+    let collect = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_READ_MAX, collect).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let detail = format!(
+                "the body has more than {BODY_BYTES_MAX} bytes; store large data elsewhere and send a reference"
+            );
+            Err(Problem::new(Kind::BodyTooLarge, detail))
+        }
+        Ok(Err(_)) => Err(Problem::new(Kind::MalformedBody, "the body broke off; send it again")),
+        Err(_) => {
+            let detail =
+                format!("the body did not arrive within {} s; send it again", BODY_READ_MAX.as_secs());
+            Err(Problem::new(Kind::BodyTimeout, detail))
+        }
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Problem::new(Kind::UnsupportedMediaType, "send the body with `Content-Type: application/json`"))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Problem::new(Kind::MalformedBody, "the body is not UTF-8; JSON must be"))?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        malformed(&path, &error.into_inner())
+    })?;
+    json.end().map_err(|error| malformed(".", &error))?;
+    Ok(parsed)
+}
+
+/// What is wrong, with the field that it is about.
+fn malformed(path: &str, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    if error.is_syntax() || error.is_eof() {
+        return Problem::new(Kind::MalformedBody, format!("the body is not JSON: {message}"));
+    }
+    let field = if path == "." { named_field(&message) } else { Some(path) };
+    match field {
+        Some(field) if path == "." => Problem::new(Kind::MalformedBody, message.clone()).field(field),
+        Some(field) => Problem::new(Kind::MalformedBody, format!("`{field}`: {message}")).field(field),
+        None => Problem::new(Kind::MalformedBody, message),
+    }
+}
+
+/// The field in "missing field `kind`" and its like.
+fn named_field(message: &str) -> Option<&str> {
+    let about_a_field = ["missing field `", "unknown field `", "duplicate field `"];
+    let rest = about_a_field.into_iter().find_map(|start| message.strip_prefix(start))?;
+    rest.split_once('`').map(|(field, _)| field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Sample {
+        kind: String,
+        priority: Option<i64>,
+    }
+
+    #[test]
+    fn a_malformed_body_names_its_field() {
+        for (body, field) in [
+            ("{}", "kind"),
+            (r#"{"kind":1}"#, "kind"),
+            (r#"{"kind":"a","priority":"high"}"#, "priority"),
+            (r#"{"kind":"a","colour":"red"}"#, "colour"),
+            (r#"{"kind":"a","kind":"b"}"#, "kind"),
+        ] {
+            let problem = parse::<Sample>(body.as_bytes()).unwrap_err();
+            assert_eq!(problem.document()["field"], field, "{body}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_says_so_with_line_and_column() {
+        for body in ["", "{", r#"{"kind":"a"} {}"#, "kind=a"] {
+            let problem = parse::<Sample>(body.as_bytes()).unwrap_err().to_string();
+            assert!(problem.contains("not JSON") && problem.contains("line 1"), "{body}: {problem}");
+        }
+        assert!(parse::<Sample>(b"\xff").unwrap_err().to_string().contains("UTF-8"));
+    }
+}

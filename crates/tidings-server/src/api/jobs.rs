@@ -1,0 +1,115 @@
+//! `GET /v1/jobs` and `GET /v1/jobs/{id}`.
+
+use super::{Answer, Api, Shared, WAIT_SECONDS_MAX, answer};
+use crate::listing::{self, Asked};
+use crate::problem::{Kind, Problem};
+use crate::view::JobDocument;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use std::time::Duration;
+use tidings::JobId;
+
+/// What a list may be asked for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    state: Option<String>,
+    kind: Option<String>,
+    queue: Option<String>,
+    tenant: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// What one job may be asked with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShowQuery {
+    wait: Option<String>,
+}
+
+/// A page of jobs, newest first.
+pub(super) async fn list(State(api): Shared, query: Result<Query<ListQuery>, QueryRejection>) -> Answer {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    let link = query_of_next_page(&query);
+    let ListQuery { state, kind, queue, tenant, limit, cursor } = query;
+    let page = listing::page(api.tidings(), Asked { state, kind, queue, tenant, limit, cursor }).await?;
+    let mut response = answer::json(StatusCode::OK, &page)?;
+    if let Some(cursor) = &page.next_cursor {
+        let link = format!("</v1/jobs?{link}cursor={cursor}>; rel=\"next\"");
+        if let Ok(link) = HeaderValue::from_str(&link) {
+            response.headers_mut().insert(header::LINK, link);
+        }
+    }
+    Ok(response)
+}
+
+/// The same question without its cursor, percent-encoded, with `&` at its end.
+fn query_of_next_page(query: &ListQuery) -> String {
+    let pairs = [
+        ("state", &query.state),
+        ("kind", &query.kind),
+        ("queue", &query.queue),
+        ("tenant", &query.tenant),
+        ("limit", &query.limit),
+    ];
+    pairs
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}&", percent_encoded(value.as_ref()?))))
+        .collect()
+}
+
+fn percent_encoded(value: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    value
+        .bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// One job with its attempts; with `?wait=SECONDS` once it has settled, or after that time.
+pub(super) async fn show(
+    State(api): Shared,
+    id: Result<Path<String>, PathRejection>,
+    query: Result<Query<ShowQuery>, QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    let id = job_id(id)?;
+    if let Some(seconds) = query.wait {
+        wait(&api, id, wait_time(&seconds)?).await?;
+    }
+    let view = api.tidings().job(id).await?.ok_or_else(|| Problem::no_such_job(id))?;
+    answer::json(StatusCode::OK, &JobDocument::of(&view, api.tidings()))
+}
+
+/// Waits for the job, but no longer than the process goes on.
+async fn wait(api: &Api, id: JobId, at_most: Duration) -> Result<(), Problem> {
+    let mut stopping = api.parts.stopping.clone();
+    tokio::select! {
+        waited = api.tidings().wait(id, at_most) => waited.map(|_| ()).map_err(Problem::from),
+        _ = stopping.wait_for(|stopping| *stopping) => Ok(()),
+    }
+}
+
+fn wait_time(seconds: &str) -> Result<Duration, Problem> {
+    match seconds.parse() {
+        Ok(seconds @ 0..=WAIT_SECONDS_MAX) => Ok(Duration::from_secs(seconds)),
+        _ => {
+            let detail = format!("`wait` must be a number of seconds from 0 to {WAIT_SECONDS_MAX}");
+            Err(Problem::new(Kind::InvalidParameter, detail).field("wait"))
+        }
+    }
+}
+
+/// The job that a path names. A text that is no id names no job.
+pub(super) fn job_id(path: Result<Path<String>, PathRejection>) -> Result<JobId, Problem> {
+    let refused = |detail: String| Problem::new(Kind::NoSuchJob, detail);
+    let Path(text) = path.map_err(|_| refused("the id in the path is not valid text".to_owned()))?;
+    text.parse().map_err(|bad: tidings::core::id::NotAnId| refused(bad.to_string()))
+}
+
+fn bad_query(rejection: &QueryRejection) -> Problem {
+    Problem::new(Kind::InvalidParameter, rejection.body_text())
+}

@@ -1,0 +1,129 @@
+//! `tidings serve`: the API and the workers, until somebody stops them.
+
+use super::Context;
+use crate::api::{Api, SharedWorkers};
+use crate::api_key::{self, FirstKey, Keys};
+use crate::config::Config;
+use crate::database::{self, Schema};
+use crate::exit::Exit;
+use crate::http_server;
+use crate::problem::{Kind, Problem};
+use crate::stop;
+use hyper_util::service::TowerToHyperService;
+use serde::Serialize;
+use std::net::SocketAddr;
+use tokio::net::TcpListener;
+
+/// What is said at the start.
+#[derive(Serialize)]
+struct Started {
+    listening: String,
+    database: String,
+    queues: Vec<QueueStarted>,
+    admin_key: Option<String>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct QueueStarted {
+    queue: String,
+    workers: usize,
+}
+
+/// Runs until it is stopped.
+pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Problem> {
+    // First of all, so that a second server on the port ends before it touches the database.
+    let listener = bind(config.listen).await?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
+    let tidings = database::open(&config, Schema::Migrate).await?;
+    let first_key = api_key::first(&tidings, config.admin_key.as_deref()).await?;
+    let workers = SharedWorkers::of(tidings.work().await?);
+    let started = started(&config, address, tidings.queues().iter(), first_key);
+    context.style.result(|| started.text(), &started)?;
+
+    let stopping = stop::requested()?;
+    let keys = Keys::new(tidings.clone(), config.admin_key.as_deref());
+    let router = Api::new(tidings.clone(), keys, workers.clone(), stopping.clone()).router();
+    let service = TowerToHyperService::new(router);
+    let serving = http_server::serve(listener, |_, _| service.clone(), stop::wait(stopping.clone()));
+    let working = async {
+        stop::wait(stopping).await;
+        tracing::info!("stopping: no new work is taken, running attempts may end");
+        if let Some(workers) = workers.take() {
+            workers.stop().await;
+        }
+    };
+    tokio::join!(serving, working);
+    tracing::info!("stopped");
+    Ok(Exit::Done)
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Problem> {
+    TcpListener::bind(address).await.map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Problem {
+    let detail = format!("cannot listen on {address}: {error}; choose another with --listen");
+    Problem::new(Kind::BadConfiguration, detail)
+}
+
+fn started<'a>(
+    config: &Config,
+    address: SocketAddr,
+    queues: impl Iterator<Item = &'a String>,
+    first_key: FirstKey,
+) -> Started {
+    let workers = |queue: &String| config.settings.workers.get(queue).copied();
+    let queues = queues
+        .map(|queue| QueueStarted {
+            queue: queue.clone(),
+            workers: workers(queue).unwrap_or(config.settings.workers_default),
+        })
+        .collect();
+    let mut notes = Vec::new();
+    let admin_key = match first_key {
+        FirstKey::Made(key) => Some(key),
+        FirstKey::Given => {
+            notes.push("The admin key of TIDINGS_ADMIN_KEY is accepted.".to_owned());
+            None
+        }
+        FirstKey::Kept => {
+            notes.push("The admin key is the one of the first start; TIDINGS_ADMIN_KEY adds one.".to_owned());
+            None
+        }
+    };
+    if config.http.guard.allow_private {
+        notes.push(
+            "WARNING: private and loopback addresses may be called (--allow-private): whoever can enqueue \
+             reaches what this machine reaches. For trying things out only."
+                .to_owned(),
+        );
+    }
+    if !address.ip().is_loopback() {
+        notes.push(
+            "The API speaks plain HTTP to other machines: put a proxy with TLS in front of it.".to_owned(),
+        );
+    }
+    Started {
+        listening: format!("http://{address}"),
+        database: config.database.to_string(),
+        queues,
+        admin_key,
+        notes,
+    }
+}
+
+impl Started {
+    fn text(&self) -> String {
+        let queues: Vec<String> =
+            self.queues.iter().map(|queue| format!("{} ({} workers)", queue.queue, queue.workers)).collect();
+        let mut lines = vec![
+            format!("Tidings {} listens on {}", env!("CARGO_PKG_VERSION"), self.listening),
+            format!("Database: {}", self.database),
+            format!("Queues: {}", queues.join(", ")),
+        ];
+        lines.extend(self.admin_key.iter().map(|key| format!("Admin key (shown once): {key}")));
+        lines.extend(self.notes.iter().cloned());
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,3 @@
+SELECT args
+FROM tidings.job
+WHERE id = $1 AND version = $2

@@ -1,0 +1,1 @@
+//! What only a server can do: go away, come back, refuse to write, pass messages on.
