@@ -11,6 +11,7 @@ mod cli;
 mod crash;
 mod fixture;
 mod listen;
+mod many;
 mod outage;
 mod readme;
 mod start;
