@@ -1,0 +1,70 @@
+-- What may be recorded. An event of a type that is not here is refused by the foreign key below.
+CREATE TABLE tidings_event_type (
+    name           TEXT   NOT NULL,
+    description    TEXT   NOT NULL,
+    exposure       TEXT   NOT NULL,
+    declared_at_ms INTEGER NOT NULL,
+    CONSTRAINT event_type_is_declared_once PRIMARY KEY (name),
+    CONSTRAINT exposure_is_known CHECK (exposure = 'internal' OR exposure = 'external')
+) STRICT;
+
+-- The kinds that some program carries out: what `tidings.enqueue` may name.
+CREATE TABLE tidings_kind (
+    name          TEXT     NOT NULL,
+    queue         TEXT     NOT NULL,
+    priority      INTEGER NOT NULL,
+    unique_states INTEGER NOT NULL,
+    CONSTRAINT kind_is_named_once PRIMARY KEY (name),
+    CONSTRAINT kind_priority_is_1_to_4 CHECK (priority BETWEEN 1 AND 4)
+) STRICT;
+
+-- Who gets which events, as data; the body is the subscription as JSON.
+CREATE TABLE tidings_subscription (
+    name TEXT NOT NULL,
+    body TEXT NOT NULL,
+    CONSTRAINT subscription_is_named_once PRIMARY KEY (name)
+) STRICT;
+
+CREATE TABLE tidings_event (
+    id             BLOB     NOT NULL,
+    -- The order in which rows were written; never a cursor: rows commit out of order.
+    seq            INTEGER   NOT NULL,
+    type_name      TEXT     NOT NULL,
+    tenant         TEXT     NOT NULL,
+    subject        TEXT     NOT NULL,
+    occurred_at_ms INTEGER   NOT NULL,
+    recorded_at_ms INTEGER   NOT NULL,
+    data           TEXT     NOT NULL,
+    state          TEXT     NOT NULL DEFAULT 'waiting',
+    due_at_ms      INTEGER,
+    failures       INTEGER   NOT NULL DEFAULT 0,
+    settled_at_ms  INTEGER,
+    reason         TEXT,
+    -- What each subscription whose pattern matched made of it, as JSON.
+    became         TEXT,
+    CONSTRAINT event_is_written_in_order PRIMARY KEY (seq AUTOINCREMENT),
+    CONSTRAINT event_is_named_once UNIQUE (id),
+    CONSTRAINT event_type_is_declared FOREIGN KEY (type_name) REFERENCES tidings_event_type (name),
+    CONSTRAINT event_state_is_known CHECK (state = 'waiting' OR state = 'fanned_out' OR state = 'poisoned'),
+    CONSTRAINT due_iff_waiting CHECK ((due_at_ms IS NOT NULL) = (state = 'waiting')),
+    CONSTRAINT settled_unless_waiting CHECK ((settled_at_ms IS NULL) = (state = 'waiting')),
+    CONSTRAINT reason_iff_poisoned CHECK (state <> 'poisoned' OR reason IS NOT NULL),
+    CONSTRAINT became_iff_fanned_out CHECK ((became IS NOT NULL) = (state = 'fanned_out'))
+) STRICT;
+CREATE INDEX tidings_event_due ON tidings_event (due_at_ms, seq) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX tidings_event_by_age ON tidings_event (state, settled_at_ms) WHERE settled_at_ms IS NOT NULL;
+
+-- Open problems, one a subject, however often it fails.
+CREATE TABLE tidings_incident (
+    id           BLOB   NOT NULL,
+    source       TEXT   NOT NULL,
+    subject      TEXT   NOT NULL,
+    reason       TEXT   NOT NULL,
+    opened_at_ms INTEGER NOT NULL,
+    seen_at_ms   INTEGER NOT NULL,
+    times        INTEGER NOT NULL,
+    closed_at_ms INTEGER,
+    CONSTRAINT incident_is_named_once PRIMARY KEY (id),
+    CONSTRAINT incident_source_is_known CHECK (source = 'event' OR source = 'backlog')
+) STRICT;
+CREATE UNIQUE INDEX tidings_one_open_incident_a_subject ON tidings_incident (source, subject) WHERE closed_at_ms IS NULL;

@@ -1,0 +1,6 @@
+-- One event that is not fanned out, locked; nothing where somebody else has it.
+SELECT
+    id, type_name, tenant, subject, occurred_at_ms, data, seq, recorded_at_ms, state, due_at_ms, failures, settled_at_ms, reason, became
+FROM tidings.event
+WHERE id = $1 AND state = 'waiting'
+FOR NO KEY UPDATE SKIP LOCKED

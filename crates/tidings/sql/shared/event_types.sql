@@ -1,0 +1,3 @@
+SELECT name, description, exposure
+FROM tidings.event_type
+ORDER BY name

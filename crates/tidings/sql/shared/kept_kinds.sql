@@ -1,0 +1,3 @@
+SELECT name, queue, priority, unique_states
+FROM tidings.kind
+ORDER BY name

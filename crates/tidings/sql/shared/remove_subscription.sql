@@ -1,0 +1,2 @@
+DELETE FROM tidings.subscription
+WHERE name = $1

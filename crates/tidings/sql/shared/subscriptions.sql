@@ -1,0 +1,3 @@
+SELECT name, body
+FROM tidings.subscription
+ORDER BY name
