@@ -1,4 +1,5 @@
-//! The attempts of this process that are in flight, so that a cancel finds its handler.
+//! The attempts of this process that are in flight, so that a cancel finds its
+//! handler, and workers that are dropped take their handlers with them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +9,14 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// Which attempts, how to stop their handlers, since when.
+/// What runs now.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
+    /// By job and attempt: one whose lease is over may still be written down here
+    /// while the next one runs.
     attempts: HashMap<(JobId, i64), RunningAttempt>,
     /// The workers are gone: nothing is started any more.
     closed: bool,
@@ -38,17 +41,9 @@ impl InFlight {
         running.attempts.insert((id, attempt), RunningAttempt { cancelled, since: Instant::now(), task });
     }
 
+    /// An attempt has ended and was written.
     pub(crate) fn leave(&self, id: JobId, attempt: i64) {
         self.lock().attempts.remove(&(id, attempt));
-    }
-
-    /// Aborts what runs, and lets nothing start any more.
-    pub(crate) fn close(&self) {
-        let mut running = self.lock();
-        running.closed = true;
-        for attempt in running.attempts.values() {
-            attempt.task.abort();
-        }
     }
 
     /// The jobs that have run for at least `age`.
@@ -62,6 +57,15 @@ impl InFlight {
     pub(crate) fn cancel(&self, id: JobId, attempt: i64) {
         if let Some(attempt) = self.lock().attempts.get(&(id, attempt)) {
             attempt.cancelled.notify_one();
+        }
+    }
+
+    /// Aborts what runs, and lets nothing start any more.
+    pub(crate) fn close(&self) {
+        let mut running = self.lock();
+        running.closed = true;
+        for attempt in running.attempts.values() {
+            attempt.task.abort();
         }
     }
 

@@ -8,6 +8,8 @@
 use crate::client::{Tidings, receipt};
 use crate::enqueue::{Enqueue, EnqueueRefused, Receipt};
 use crate::kind::Kind;
+#[cfg(feature = "postgres")]
+use crate::store::retry::{TransactionError, is_conflict};
 
 #[cfg(feature = "sqlite")]
 impl Tidings {
@@ -55,6 +57,20 @@ impl Tidings {
         let new = self.door().typed(&job.into())?;
         let inserted = crate::store::postgres::insert_in(tx, vec![new]).await?;
         inserted.into_iter().next().map_or_else(no_answer, receipt)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl TransactionError for EnqueueRefused {
+    fn is_conflict(&self) -> bool {
+        is_conflict(self)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<tokio_postgres::Error> for EnqueueRefused {
+    fn from(error: tokio_postgres::Error) -> EnqueueRefused {
+        EnqueueRefused::Store(error.into())
     }
 }
 

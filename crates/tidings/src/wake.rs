@@ -134,7 +134,7 @@ impl Inner {
         match wake {
             Wake::Queue(queue) => self.wake_queue(&queue),
             Wake::Settled(id) => self.wake_waiters(id),
-            Wake::Cancel(_) => _ = self.cancelled.send_replace(()),
+            Wake::Cancel(_) => self.cancelled.send_modify(|()| ()),
             Wake::Awaited(id) => return lock(&self.elsewhere).awaited(id).then_some(Wake::Settled(id)),
         }
         None

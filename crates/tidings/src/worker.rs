@@ -310,6 +310,10 @@ impl Line {
         let now = self.parts.clock.now();
         let (started, given_back): (Vec<Stored>, Vec<Stored>) =
             started.into_iter().partition(|stored| !stopping && self.lease_suffices(&stored.job, now));
+        if !given_back.is_empty() {
+            // Before the places are free: a stop waits for them.
+            self.give_back(given_back).await;
+        }
         for (stored, place) in started.into_iter().zip(places) {
             let stopped = self.stop.running.subscribe();
             let (parts, reports) = (Arc::clone(&self.parts), self.reports.clone());
@@ -323,9 +327,6 @@ impl Line {
                 };
                 tokio::spawn(run).abort_handle()
             });
-        }
-        if !given_back.is_empty() {
-            self.give_back(given_back).await;
         }
     }
 

@@ -38,7 +38,7 @@ const MAY_USE: &[Line] = &[
     line("store::rows", &["store"], "between a row and the core's types"),
     line("store::sql", &[], "the list of the statements"),
     line("store::terms", &[], "what a store needs to know of a kind"),
-    line("store::retry", &["store"], "tries a transaction again, and is handed nothing that can send"),
+    line("store::retry", &["store", "random"], "tries a transaction again, and is handed nothing that can send"),
     line("store::postgres", &["store", "store::rows", "store::sql", "store::retry"], "binds; never the other database, never the worker"),
     line("store::sqlite", &["store", "store::rows", "store::sql"], "binds; never the other database, never the worker"),
     line("sink", &[], "gets a request and a deadline, returns what happened; never sees the store"),
@@ -53,7 +53,7 @@ const MAY_USE: &[Line] = &[
     line("parts", &["store", "kind", "clock", "wake", "settings"], "what client and workers of a process share"),
     line("client", &["store", "kind", "wait", "writer", "enqueue", "inspect", "parts"],
         "what the host application calls"),
-    line("outbox", &["store", "store::sqlite", "store::postgres", "kind", "client", "enqueue"],
+    line("outbox", &["store", "store::sqlite", "store::postgres", "store::retry", "kind", "client", "enqueue"],
         "enqueues in the caller's transaction, which is one of either database"),
     line("attempt", &["kind", "sink", "store", "writer", "parts"],
         "runs one handler under its limit, has the core decide, has the writer write"),
@@ -65,6 +65,8 @@ const MAY_USE: &[Line] = &[
         "puts the parts together, and decides nothing else"),
     line("testing", &["client", "kind", "random", "store", "ticker", "attempt"],
         "drives the real parts with a hand-held clock"),
+    line("testing::throw_away", &["client", "builder", "clock", "random", "store::sqlite"],
+        "a database and a clock for one test"),
 ];
 
 const SRC: &str = "crates/tidings/src/";

@@ -77,7 +77,7 @@ fn give_back<T>(client: Client, result: &Result<T, StoreError>) {
 
 /// What an error of the driver means for the caller. A broken connection comes
 /// without a code; what was asked for may then have been done.
-pub(crate) fn error(failed: &tokio_postgres::Error) -> StoreError {
+fn error(failed: &tokio_postgres::Error) -> StoreError {
     let Some(server) = failed.as_db_error() else {
         return StoreError::Unavailable(source_chain(failed));
     };
@@ -101,6 +101,12 @@ pub(crate) fn error(failed: &tokio_postgres::Error) -> StoreError {
     }
 }
 
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(failed: tokio_postgres::Error) -> StoreError {
+        error(&failed)
+    }
+}
+
 fn source_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -116,11 +122,11 @@ fn source_chain(error: &dyn std::error::Error) -> String {
 macro_rules! on_client {
     ($store:ident, $client:ident => $work:expr) => {{
         let mut client = $store.client().await?;
-        let mut tries = retry::Tries::default();
+        let mut rerun = retry::Rerun::default();
         let result = loop {
             let $client = &mut client;
             let result = $work.await;
-            if !tries.again(&result).await {
+            if !rerun.wanted(&result).await {
                 break result;
             }
         };
@@ -144,7 +150,14 @@ impl Store for PostgresStore {
     }
 
     async fn take_due(&self, take: &Take) -> Result<Taken, StoreError> {
-        verbs::take_due(self.client().await?, take).await
+        let mut rerun = retry::Rerun::default();
+        loop {
+            // A connection of its own each time: one that failed inside a transaction is closed.
+            let result = verbs::take_due(self.client().await?, take).await;
+            if !rerun.wanted(&result).await {
+                return result;
+            }
+        }
     }
 
     async fn sweep(

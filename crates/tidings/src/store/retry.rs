@@ -1,4 +1,4 @@
-//! Tries a transaction again that the database gave up: two transactions got in
+//! Rerun a transaction again that the database gave up: two transactions got in
 //! each other's way (`40001`, serialization failure) or waited for each other
 //! (`40P01`, deadlock). Nothing of it was done, and the same again usually works.
 //!
@@ -13,7 +13,6 @@
 //! that is away (the caller says so at once, or the job's policy waits), SQLite
 //! (its one writer cannot meet another).
 
-use crate::enqueue::EnqueueRefused;
 use crate::random;
 use crate::store::{GaveUp, StoreError};
 use std::error::Error;
@@ -62,27 +61,9 @@ impl TransactionError for StoreError {
     }
 }
 
-impl TransactionError for EnqueueRefused {
-    fn is_conflict(&self) -> bool {
-        is_conflict(self)
-    }
-}
-
 impl TransactionError for Box<dyn Error + Send + Sync> {
     fn is_conflict(&self) -> bool {
         is_conflict(&**self)
-    }
-}
-
-impl From<tokio_postgres::Error> for StoreError {
-    fn from(error: tokio_postgres::Error) -> StoreError {
-        super::postgres::error(&error)
-    }
-}
-
-impl From<tokio_postgres::Error> for EnqueueRefused {
-    fn from(error: tokio_postgres::Error) -> EnqueueRefused {
-        EnqueueRefused::Store(error.into())
     }
 }
 
@@ -124,10 +105,10 @@ pub async fn in_transaction<T, E: TransactionError>(
     client: &mut Client,
     work: impl AsyncFn(&Transaction<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut tries = Tries::default();
+    let mut rerun = Rerun::default();
     loop {
         let result = once(client, &work).await;
-        if !tries.again(&result).await {
+        if !rerun.wanted(&result).await {
             return result;
         }
     }
@@ -146,17 +127,17 @@ async fn once<T, E: TransactionError>(
 
 /// How often a transaction was run.
 #[derive(Default)]
-pub(super) struct Tries(u32);
+pub(super) struct Rerun(u32);
 
-impl Tries {
+impl Rerun {
     /// Whether the transaction that ended so is to be run again, after a pause.
-    pub(super) async fn again<T, E: TransactionError>(&mut self, result: &Result<T, E>) -> bool {
+    pub(super) async fn wanted<T, E: TransactionError>(&mut self, result: &Result<T, E>) -> bool {
         self.0 += 1;
-        let again = self.0 < TRIES_MAX && result.as_ref().is_err_and(E::is_conflict);
-        if again {
+        let wanted = self.0 < TRIES_MAX && result.as_ref().is_err_and(E::is_conflict);
+        if wanted {
             tokio::time::sleep(pause(self.0, random::draw())).await;
         }
-        again
+        wanted
     }
 }
 
@@ -183,12 +164,12 @@ mod tests {
         #[derive(Debug, thiserror::Error)]
         enum SignUpFailed {
             #[error(transparent)]
-            Enqueue(#[from] EnqueueRefused),
+            Store(#[from] StoreError),
         }
         let store = StoreError::Conflict(GaveUp("deadlock detected (40P01)".into()));
         assert!(is_conflict(&store));
-        assert!(is_conflict(&SignUpFailed::from(EnqueueRefused::from(store))));
+        assert!(is_conflict(&SignUpFailed::from(store)));
         let other = StoreError::Unavailable("deadlock detected (40P01)".into());
-        assert!(!is_conflict(&SignUpFailed::from(EnqueueRefused::from(other))));
+        assert!(!is_conflict(&SignUpFailed::from(other)));
     }
 }

@@ -185,6 +185,10 @@ impl Gate {
         soon("a handler begins", self.begun.notified()).await;
     }
 
+    pub(crate) fn begin(&self) {
+        self.begun.notify_one();
+    }
+
     pub(crate) fn open(&self) {
         self.open.notify_one();
     }
@@ -197,7 +201,7 @@ impl Gate {
 
 pub(crate) async fn wait_at_gate<K>(gate: Gate, _attempt: Attempt<K>) -> Outcome {
     let _guard = Guard(Arc::clone(&gate.dropped));
-    gate.begun.notify_one();
+    gate.begin();
     gate.open.notified().await;
     Outcome::Accepted
 }

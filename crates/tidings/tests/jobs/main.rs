@@ -3,6 +3,7 @@
 //!
 //! Time stands still where a clock can be held; where real workers are the subject,
 //! receipts and signals say when to look. Rows of `docs/cases.md` name these tests.
+#![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 #[macro_use]
 mod fixture;
