@@ -1,6 +1,6 @@
 //! Measures what the documents claim, on both databases, with durable commits.
 //!
-//! `cargo xtask bench [--sqlite | --postgres] [--jobs N] [--only enqueue|drain|latency]`
+//! `cargo xtask bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency]`
 //!
 //! A line is a figure and what it was measured over. What the machine did
 //! besides is not known here: run it on a quiet one, more than once.
@@ -27,6 +27,8 @@ struct Options {
     postgres: bool,
     jobs: usize,
     only: Option<String>,
+    /// A database of the caller's, instead of fresh ones.
+    address: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -34,12 +36,16 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(problem) => {
             println!(
-                "{problem}\nusage: bench [--sqlite | --postgres] [--jobs N] [--only enqueue|drain|latency]"
+                "{problem}\nusage: bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency]"
             );
             return ExitCode::from(2);
         }
     };
     println!("{}", machine::describe());
+    if let Some(address) = &options.address {
+        tokio::runtime::Runtime::new().unwrap().block_on(measure(address, &options));
+        return ExitCode::SUCCESS;
+    }
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         if options.sqlite {
             let folder = tempfile::tempdir().unwrap();
@@ -55,13 +61,14 @@ fn main() -> ExitCode {
 }
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { sqlite: true, postgres: true, jobs: 100_000, only: None };
+    let mut options = Options { sqlite: true, postgres: true, jobs: 100_000, only: None, address: None };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
         match word.as_str() {
             "--sqlite" => options.postgres = false,
             "--postgres" => options.sqlite = false,
             "--jobs" => options.jobs = value()?.parse().map_err(|_| "`--jobs` needs a number")?,
+            "--database" => options.address = Some(value()?),
             "--only" => options.only = Some(value()?),
             _ => return Err(format!("`{word}` is not an option")),
         }

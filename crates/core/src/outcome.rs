@@ -136,8 +136,10 @@ pub enum FailureKind {
     /// 429 or a 503 with Retry-After.
     RateLimited,
     /// Any other 4xx.
+    #[serde(rename = "http_4xx")]
     Http4xx,
     /// Any 5xx.
+    #[serde(rename = "http_5xx")]
     Http5xx,
     /// The job's arguments do not decode to its kind.
     BadArguments,

@@ -17,7 +17,7 @@ mod jobs;
 mod queues;
 
 use crate::api_key::Keys;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -108,12 +108,12 @@ impl Api {
 }
 
 async fn no_such_route() -> Problem {
-    Problem::new(Kind::NoSuchRoute, "there is nothing at this path; the API's paths begin with /v1")
+    Problem::new(Sort::NoSuchRoute, "there is nothing at this path; the API's paths begin with /v1")
 }
 
 async fn method_not_allowed() -> Problem {
     Problem::new(
-        Kind::MethodNotAllowed,
+        Sort::MethodNotAllowed,
         "this path does not take that method; the Allow header lists those it takes",
     )
 }
@@ -130,7 +130,7 @@ async fn boundary(request: Request, next: Next) -> Response {
     let response = match tokio::time::timeout(REQUEST_MAX, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Problem::new(
-            Kind::TimedOut,
+            Sort::TimedOut,
             "the request took too long, and it is not known whether it was carried out; \
              send it again with the same Idempotency-Key",
         )

@@ -3,7 +3,7 @@
 //! A key is 32 random bytes, so its SHA-256 needs no salt and no slow hash. Only
 //! hashes are stored; they are compared in constant time.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -59,7 +59,7 @@ pub(crate) async fn first(tidings: &Tidings, given: Option<&str>) -> Result<Firs
 fn generate() -> Result<String, Problem> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Problem::new(Kind::Internal, format!("the system gives no random bytes for a key: {error}"))
+        Problem::new(Sort::Internal, format!("the system gives no random bytes for a key: {error}"))
     })?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
@@ -104,11 +104,11 @@ impl Keys {
         if self.given.as_ref().is_some_and(|given| same(given, &hash)) {
             return Ok(Some(Caller { key_id: ENVIRONMENT_KEY.into() }));
         }
-        if let Some(found) = find(&*self.stored(REMEMBERED).await?, &hash) {
+        if let Some(found) = find(&self.stored(REMEMBERED).await?, &hash) {
             return allowed(found).map(Some);
         }
         // It may have been made since.
-        find(&*self.stored(LOOK_AGAIN).await?, &hash).map(allowed).transpose()
+        find(&self.stored(LOOK_AGAIN).await?, &hash).map(allowed).transpose()
     }
 
     /// The stored keys, read within the last `age`.
@@ -139,7 +139,7 @@ fn find<'a>(keys: &'a [ApiKey], hash: &KeyHash) -> Option<&'a ApiKey> {
 fn allowed(key: &ApiKey) -> Result<Caller, Problem> {
     if key.scope != SCOPE_ADMIN || !key.tenant.is_empty() {
         let detail = "this program knows admin keys of all tenants only; use such a key, or a newer program";
-        return Err(Problem::new(Kind::Forbidden, detail));
+        return Err(Problem::new(Sort::Forbidden, detail));
     }
     Ok(Caller { key_id: key.id.clone() })
 }
@@ -172,7 +172,7 @@ mod tests {
         };
         assert_eq!(allowed(&key("admin", "")).unwrap().key_id, "key");
         for refused in [key("read", ""), key("enqueue", ""), key("admin", "acme"), key("", "")] {
-            assert_eq!(allowed(&refused).unwrap_err().kind, Kind::Forbidden);
+            assert_eq!(allowed(&refused).unwrap_err().sort, Sort::Forbidden);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::database::{self, Schema};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::print::{Style, shown};
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use tidings::{Act, JobId};
 
 /// What every command is given.
@@ -73,6 +73,6 @@ fn job_id(text: &str) -> Result<JobId, Problem> {
             "`{}` is not a job id; write `job_` and 32 hexadecimal digits, as `tidings enqueue` prints it",
             shown(text)
         );
-        Problem::new(Kind::NoSuchJob, detail)
+        Problem::new(Sort::NoSuchJob, detail)
     })
 }

@@ -16,7 +16,7 @@ mod written;
 pub(crate) use checked::Config;
 
 use crate::environment::Environment;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use written::Written;
@@ -36,7 +36,7 @@ type Origins = BTreeMap<String, String>;
 
 /// A setting that cannot be: where it stands, what is wrong, what to write.
 fn refused(place: &str, path: &str, problem: &str) -> Problem {
-    Problem::new(Kind::BadConfiguration, format!("{place}: `{path}` {problem}")).field(path)
+    Problem::new(Sort::BadConfiguration, format!("{place}: `{path}` {problem}")).field(path)
 }
 
 impl Config {
@@ -65,7 +65,7 @@ fn place_of(origins: &Origins, path: &str, file: &str) -> String {
 fn read_file(file: &std::path::Path) -> Result<String, Problem> {
     std::fs::read_to_string(file).map_err(|error| {
         let detail = format!("{}: the configuration file cannot be read: {error}", file.display());
-        Problem::new(Kind::BadConfiguration, detail)
+        Problem::new(Sort::BadConfiguration, detail)
     })
 }
 

@@ -3,7 +3,7 @@
 //! The address may hold a password; what is printed or logged of it never does.
 
 use crate::config::Config;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use std::fmt;
 use std::path::Path;
 use tidings::sink::http::HttpSink;
@@ -78,7 +78,7 @@ pub(crate) async fn open(config: &Config, schema: Schema) -> Result<Tidings, Pro
             "there is no database at {address}: `tidings serve` or `tidings migrate` makes one; \
              or name another with --database"
         );
-        return Err(Problem::new(Kind::DatabaseUnavailable, detail));
+        return Err(Problem::new(Sort::DatabaseUnavailable, detail));
     }
     let options = OpenOptions { migrate: schema == Schema::Migrate, ..config.open.clone() };
     Ok(builder(config)?.open_with(&address.written, &options).await?)
@@ -87,7 +87,7 @@ pub(crate) async fn open(config: &Config, schema: Schema) -> Result<Tidings, Pro
 /// The kinds that this program knows, as they are configured.
 fn builder(config: &Config) -> Result<Builder, Problem> {
     let sink = HttpSink::new(config.http.clone())
-        .map_err(|error| Problem::new(Kind::BadConfiguration, error.to_string()))?;
+        .map_err(|error| Problem::new(Sort::BadConfiguration, error.to_string()))?;
     let mut builder = Tidings::builder().settings(config.settings.clone()).http_calls(sink);
     for kind in &config.kinds {
         builder = builder.configure(&kind.name, kind.queue.clone(), kind.time_limit);

@@ -1,6 +1,6 @@
 //! The environment of the process, read once by `main` and passed as a value.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use std::collections::BTreeMap;
 
 /// The variables that concern us.
@@ -32,13 +32,13 @@ impl Environment {
         match (self.get(name), self.get(&file_variable)) {
             (Some(_), Some(_)) => {
                 let detail = format!("{name} and {file_variable} are both set: keep one of them");
-                Err(Problem::new(Kind::BadConfiguration, detail))
+                Err(Problem::new(Sort::BadConfiguration, detail))
             }
             (Some(value), None) => Ok(Some(value.to_owned())),
             (None, Some(file)) => {
                 let content = std::fs::read_to_string(file).map_err(|error| {
                     let detail = format!("{file_variable}: `{file}` cannot be read: {error}");
-                    Problem::new(Kind::BadConfiguration, detail)
+                    Problem::new(Sort::BadConfiguration, detail)
                 })?;
                 Ok(Some(content.trim_end_matches(['\r', '\n']).to_owned()).filter(|value| !value.is_empty()))
             }

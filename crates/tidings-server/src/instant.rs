@@ -33,12 +33,14 @@ pub(crate) fn parse(written: &str) -> Result<Time, String> {
 
 /// A span for people: `850 ms`, `5.0 s`, `2 min 3 s`, `10 h 0 min`, `5 d 7 h`.
 pub(crate) fn span(ms: i64) -> String {
-    let seconds = ms / 1_000;
-    match ms {
-        ..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", seconds, ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3_600_000..172_800_000 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    if ms < 1_000 {
+        return format!("{ms} ms");
+    }
+    let (tenths, seconds) = ((ms + 50) / 100, (ms + 500) / 1_000);
+    match seconds {
+        ..60 => format!("{}.{} s", tenths / 10, tenths % 10),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..172_800 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
     }
 }
@@ -84,8 +86,10 @@ mod tests {
             (0, "0 ms"),
             (999, "999 ms"),
             (1_034, "1.0 s"),
-            (59_999, "59.9 s"),
+            (59_400, "59.4 s"),
+            (59_999, "1 min 0 s"),
             (300_000, "5 min 0 s"),
+            (3_599_995, "1 h 0 min"),
             (36_000_000, "10 h 0 min"),
             (457_920_000, "5 d 7 h"),
         ] {

@@ -1,7 +1,7 @@
 //! A page of jobs, as somebody asks for it: the same for API and command line.
 
 use crate::cursor;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use crate::view::{JobLine, JobPage};
 use tidings::Tidings;
 use tidings::core::job::StateName;
@@ -42,26 +42,25 @@ pub(crate) async fn page(tidings: &Tidings, asked: Asked) -> Result<JobPage, Pro
     Ok(JobPage { jobs: shown.iter().map(JobLine::of).collect(), next_cursor })
 }
 
-fn refused(field: &str, problem: String) -> Problem {
-    Problem::new(Kind::InvalidParameter, format!("`{field}` {problem}")).field(field)
+fn refused(field: &str, problem: &str) -> Problem {
+    Problem::new(Sort::InvalidParameter, format!("`{field}` {problem}")).field(field)
 }
 
 fn limit(written: Option<&str>) -> Result<usize, Problem> {
     let Some(written) = written else { return Ok(LIMIT_DEFAULT) };
     match written.parse() {
         Ok(limit @ 1..=LIMIT_MAX) => Ok(limit),
-        _ => Err(refused("limit", format!("must be a number from 1 to {LIMIT_MAX}"))),
+        _ => Err(refused("limit", &format!("must be a number from 1 to {LIMIT_MAX}"))),
     }
 }
 
 fn state(word: &str) -> Result<StateName, Problem> {
     StateName::by_name(word).ok_or_else(|| {
         let states = StateName::ALL.map(StateName::as_str).join(", ");
-        refused("state", format!("must be one of {states}"))
+        refused("state", &format!("must be one of {states}"))
     })
 }
 
 fn before(cursor: &str) -> Result<tidings::JobId, Problem> {
-    cursor::parse(cursor)
-        .ok_or_else(|| refused("cursor", "is not one that was given out; begin without it".to_owned()))
+    cursor::parse(cursor).ok_or_else(|| refused("cursor", "is not one that was given out; begin without it"))
 }

@@ -1,7 +1,7 @@
 //! The log: on stderr, as text or as JSON lines. Results go to stdout.
 
 use crate::environment::Environment;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use clap::ValueEnum;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
@@ -30,7 +30,7 @@ pub(crate) fn start(
     };
     let filter: EnvFilter = text.parse().map_err(|error| {
         let detail = format!("{place}: `{text}` is no log filter ({error}); write `info` or `tidings=debug`");
-        Problem::new(Kind::BadConfiguration, detail)
+        Problem::new(Sort::BadConfiguration, detail)
     })?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     match format {

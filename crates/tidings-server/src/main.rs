@@ -33,7 +33,7 @@ use crate::cli::{Cli, Command};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::print::Style;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use clap::Parser;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -68,7 +68,9 @@ fn not_parsed(error: &clap::Error, json: bool) -> ExitCode {
         let _printed = error.print();
         return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
     }
-    let problem = Problem::new(Kind::InvalidParameter, error.render().to_string().trim());
+    let rendered = error.render().to_string();
+    let detail = rendered.strip_prefix("error: ").unwrap_or(&rendered).trim();
+    let problem = Problem::new(Sort::InvalidParameter, detail);
     Style::Json.problem(&problem);
     problem.exit().into()
 }
@@ -79,7 +81,7 @@ fn start(cli: Cli, environment: &Environment) -> Result<Exit, Problem> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Problem::new(Kind::Internal, format!("the program cannot start: {error}")))?;
+        .map_err(|error| Problem::new(Sort::Internal, format!("the program cannot start: {error}")))?;
     let stays = matches!(cli.command, Command::Serve(_) | Command::Listen(_));
     let result = runtime.block_on(async {
         tokio::select! {
@@ -97,5 +99,5 @@ async fn second_signal() -> Result<Exit, Problem> {
     let mut signals = stop::Signals::catch()?;
     signals.next().await;
     signals.next().await;
-    Err(Problem::new(Kind::Internal, "stopped at once by a second signal; attempts in flight are unknown"))
+    Err(Problem::new(Sort::Internal, "stopped at once by a second signal; attempts in flight are unknown"))
 }

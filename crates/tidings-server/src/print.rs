@@ -2,7 +2,7 @@
 //!
 //! Nothing from outside is printed as it came: a terminal obeys what it is told.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use serde::Serialize;
 use serde_json::json;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ impl Style {
             Style::Text => line(&text()),
             Style::Json => {
                 let json = serde_json::to_string(document).map_err(|error| {
-                    Problem::new(Kind::Internal, format!("the result does not become JSON: {error}"))
+                    Problem::new(Sort::Internal, format!("the result does not become JSON: {error}"))
                 })?;
                 line(&json)
             }
@@ -61,7 +61,7 @@ pub(crate) fn line(text: &str) -> Result<(), Problem> {
     match written {
         // Whoever read the output has seen enough (`| head`).
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Problem::new(Kind::Internal, format!("stdout cannot be written: {error}"))),
+        Err(error) => Err(Problem::new(Sort::Internal, format!("stdout cannot be written: {error}"))),
         Ok(()) => Ok(()),
     }
 }

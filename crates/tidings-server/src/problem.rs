@@ -13,7 +13,7 @@ use tidings::{ActRefused, EnqueueRefused, JobId, OpenRefused, WorkRefused};
 
 /// What sort of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Sort {
     MalformedBody,
     InvalidParameter,
     InvalidField,
@@ -38,33 +38,44 @@ pub(crate) enum Kind {
     Internal,
 }
 
-impl Kind {
+impl Sort {
+    /// Every sort.
+    #[cfg(test)]
+    #[rustfmt::skip]
+    const ALL: [Sort; 22] = [
+        Sort::MalformedBody, Sort::InvalidParameter, Sort::InvalidField, Sort::UnknownKind, Sort::UnknownQueue,
+        Sort::NoSuchQueue, Sort::IdempotencyKeyReused, Sort::Unauthorized, Sort::Forbidden, Sort::NoSuchRoute,
+        Sort::NoSuchJob, Sort::MethodNotAllowed, Sort::BodyTimeout, Sort::StateConflict, Sort::UniqueKeyTaken,
+        Sort::BodyTooLarge, Sort::UnsupportedMediaType, Sort::DatabaseUnavailable, Sort::DatabaseUnusable,
+        Sort::TimedOut, Sort::BadConfiguration, Sort::Internal,
+    ];
+
     /// The name in `type`, the HTTP status, the exit code, and the title.
     #[rustfmt::skip]
     const fn row(self) -> (&'static str, u16, Exit, &'static str) {
         match self {
-            Kind::MalformedBody => ("malformed-body", 400, Exit::Usage, "The body is not the JSON that is expected"),
-            Kind::InvalidParameter => ("invalid-parameter", 400, Exit::Usage, "A query parameter or header cannot be read"),
-            Kind::InvalidField => ("invalid-field", 422, Exit::Usage, "A field has a value that cannot be taken"),
-            Kind::UnknownKind => ("unknown-kind", 422, Exit::Usage, "No handler of that name is known"),
-            Kind::UnknownQueue => ("unknown-queue", 422, Exit::Usage, "No workers serve that queue"),
-            Kind::NoSuchQueue => ("no-such-queue", 404, Exit::NotFound, "There is no queue of that name"),
-            Kind::IdempotencyKeyReused => ("idempotency-key-reused", 422, Exit::Conflict, "The idempotency key was used for another call"),
-            Kind::Unauthorized => ("unauthorized", 401, Exit::Failure, "A valid API key is needed"),
-            Kind::Forbidden => ("forbidden", 403, Exit::Failure, "The API key does not allow this"),
-            Kind::NoSuchRoute => ("no-such-route", 404, Exit::NotFound, "There is nothing at this path"),
-            Kind::NoSuchJob => ("no-such-job", 404, Exit::NotFound, "There is no job of that id"),
-            Kind::MethodNotAllowed => ("method-not-allowed", 405, Exit::Usage, "This path does not take that method"),
-            Kind::BodyTimeout => ("body-timeout", 408, Exit::Failure, "The body did not arrive in time"),
-            Kind::StateConflict => ("state-conflict", 409, Exit::Conflict, "The job's state does not allow it"),
-            Kind::UniqueKeyTaken => ("unique-key-taken", 409, Exit::Conflict, "Another job has the unique key by now"),
-            Kind::BodyTooLarge => ("body-too-large", 413, Exit::Usage, "The body is too large"),
-            Kind::UnsupportedMediaType => ("unsupported-media-type", 415, Exit::Usage, "The body must be JSON"),
-            Kind::DatabaseUnavailable => ("database-unavailable", 503, Exit::Unavailable, "The database is not available"),
-            Kind::DatabaseUnusable => ("database-unusable", 500, Exit::Unavailable, "The database cannot be used"),
-            Kind::TimedOut => ("timed-out", 503, Exit::Failure, "The request took too long"),
-            Kind::BadConfiguration => ("bad-configuration", 500, Exit::Usage, "A setting cannot be"),
-            Kind::Internal => ("internal", 500, Exit::Failure, "It failed"),
+            Sort::MalformedBody => ("malformed-body", 400, Exit::Usage, "The body is not the JSON that is expected"),
+            Sort::InvalidParameter => ("invalid-parameter", 400, Exit::Usage, "A query parameter or header cannot be read"),
+            Sort::InvalidField => ("invalid-field", 422, Exit::Usage, "A field has a value that cannot be taken"),
+            Sort::UnknownKind => ("unknown-kind", 422, Exit::Usage, "No handler of that name is known"),
+            Sort::UnknownQueue => ("unknown-queue", 422, Exit::Usage, "No workers serve that queue"),
+            Sort::NoSuchQueue => ("no-such-queue", 404, Exit::NotFound, "There is no queue of that name"),
+            Sort::IdempotencyKeyReused => ("idempotency-key-reused", 422, Exit::Conflict, "The idempotency key was used for another call"),
+            Sort::Unauthorized => ("unauthorized", 401, Exit::Failure, "A valid API key is needed"),
+            Sort::Forbidden => ("forbidden", 403, Exit::Failure, "The API key does not allow this"),
+            Sort::NoSuchRoute => ("no-such-route", 404, Exit::NotFound, "There is nothing at this path"),
+            Sort::NoSuchJob => ("no-such-job", 404, Exit::NotFound, "There is no job of that id"),
+            Sort::MethodNotAllowed => ("method-not-allowed", 405, Exit::Usage, "This path does not take that method"),
+            Sort::BodyTimeout => ("body-timeout", 408, Exit::Failure, "The body did not arrive in time"),
+            Sort::StateConflict => ("state-conflict", 409, Exit::Conflict, "The job's state does not allow it"),
+            Sort::UniqueKeyTaken => ("unique-key-taken", 409, Exit::Conflict, "Another job has the unique key by now"),
+            Sort::BodyTooLarge => ("body-too-large", 413, Exit::Usage, "The body is too large"),
+            Sort::UnsupportedMediaType => ("unsupported-media-type", 415, Exit::Usage, "The body must be JSON"),
+            Sort::DatabaseUnavailable => ("database-unavailable", 503, Exit::Unavailable, "The database is not available"),
+            Sort::DatabaseUnusable => ("database-unusable", 500, Exit::Unavailable, "The database cannot be used"),
+            Sort::TimedOut => ("timed-out", 503, Exit::Failure, "The request took too long"),
+            Sort::BadConfiguration => ("bad-configuration", 500, Exit::Usage, "A setting cannot be"),
+            Sort::Internal => ("internal", 500, Exit::Failure, "It failed"),
         }
     }
 
@@ -86,15 +97,15 @@ impl Kind {
 /// One problem.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    pub(crate) kind: Kind,
+    pub(crate) sort: Sort,
     detail: String,
     members: Map<String, Value>,
 }
 
 impl Problem {
     /// A problem with the words for its reader: what was wrong, where, and what to do.
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
-        Problem { kind, detail: detail.into(), members: Map::new() }
+    pub(crate) fn new(sort: Sort, detail: impl Into<String>) -> Problem {
+        Problem { sort, detail: detail.into(), members: Map::new() }
     }
 
     /// Names the field or parameter that it is about.
@@ -110,15 +121,15 @@ impl Problem {
 
     /// How the program ends over it.
     pub(crate) fn exit(&self) -> Exit {
-        self.kind.row().2
+        self.sort.row().2
     }
 
     /// As RFC 9457 writes it.
     pub(crate) fn document(&self) -> Value {
         let mut document = Map::new();
-        document.insert("type".into(), json!(format!("urn:tidings:problem:{}", self.kind.word())));
-        document.insert("title".into(), json!(self.kind.title()));
-        document.insert("status".into(), json!(self.kind.status()));
+        document.insert("type".into(), json!(format!("urn:tidings:problem:{}", self.sort.word())));
+        document.insert("title".into(), json!(self.sort.title()));
+        document.insert("status".into(), json!(self.sort.status()));
         document.insert("detail".into(), json!(self.detail));
         document.extend(self.members.clone());
         Value::Object(document)
@@ -138,16 +149,16 @@ impl fmt::Display for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
-        let kind = match error {
-            StoreError::Unavailable(_) => Kind::DatabaseUnavailable,
-            StoreError::BadAddress(_) => Kind::BadConfiguration,
+        let sort = match error {
+            StoreError::Unavailable(_) | StoreError::Conflict(_) => Sort::DatabaseUnavailable,
+            StoreError::BadAddress(_) => Sort::BadConfiguration,
             StoreError::SchemaNewer { .. }
             | StoreError::SqliteTooOld { .. }
             | StoreError::CorruptRow { .. }
             | StoreError::DatabaseDamaged(_)
-            | StoreError::Refused(_) => Kind::DatabaseUnusable,
+            | StoreError::Refused(_) => Sort::DatabaseUnusable,
         };
-        Problem::new(kind, error.to_string())
+        Problem::new(sort, error.to_string())
     }
 }
 
@@ -157,18 +168,18 @@ impl From<EnqueueRefused> for Problem {
         match refused {
             EnqueueRefused::Store(error) => error.into(),
             EnqueueRefused::UnknownKind { known, .. } => {
-                Problem::new(Kind::UnknownKind, detail).field("kind").with("known", names(&known))
+                Problem::new(Sort::UnknownKind, detail).field("kind").with("known", names(&known))
             }
             EnqueueRefused::UnknownQueue { known, .. } => {
-                Problem::new(Kind::UnknownQueue, detail).field("queue").with("known", names(&known))
+                Problem::new(Sort::UnknownQueue, detail).field("queue").with("known", names(&known))
             }
-            EnqueueRefused::BadArgs(bad) => Problem::new(Kind::InvalidField, detail).field(bad.path),
-            EnqueueRefused::BadPayload(_) => Problem::new(Kind::InvalidField, detail).field("args"),
-            EnqueueRefused::BadField { field, .. } => Problem::new(Kind::InvalidField, detail).field(field),
+            EnqueueRefused::BadArgs(bad) => Problem::new(Sort::InvalidField, detail).field(bad.path),
+            EnqueueRefused::BadPayload(_) => Problem::new(Sort::InvalidField, detail).field("args"),
+            EnqueueRefused::BadField { field, .. } => Problem::new(Sort::InvalidField, detail).field(field),
             EnqueueRefused::KeyReused(id) => {
-                Problem::new(Kind::IdempotencyKeyReused, detail).with("id", json!(id.to_string()))
+                Problem::new(Sort::IdempotencyKeyReused, detail).with("id", json!(id.to_string()))
             }
-            EnqueueRefused::BatchTooLarge { .. } => Problem::new(Kind::InvalidField, detail),
+            EnqueueRefused::BatchTooLarge { .. } => Problem::new(Sort::InvalidField, detail),
         }
     }
 }
@@ -183,13 +194,13 @@ impl From<ActRefused> for Problem {
         match refused {
             ActRefused::Store(error) => error.into(),
             ActRefused::NoSuchJob(id) => {
-                Problem::new(Kind::NoSuchJob, detail).with("id", json!(id.to_string()))
+                Problem::new(Sort::NoSuchJob, detail).with("id", json!(id.to_string()))
             }
             ActRefused::Refused(refusal) => {
-                Problem::new(Kind::StateConflict, detail).with("refusal", json!(refusal_word(refusal)))
+                Problem::new(Sort::StateConflict, detail).with("refusal", json!(refusal_word(refusal)))
             }
             ActRefused::KeyTaken(holder) => {
-                Problem::new(Kind::UniqueKeyTaken, detail).with("holder", json!(holder.to_string()))
+                Problem::new(Sort::UniqueKeyTaken, detail).with("holder", json!(holder.to_string()))
             }
         }
     }
@@ -215,7 +226,7 @@ impl From<OpenRefused> for Problem {
     fn from(refused: OpenRefused) -> Problem {
         match refused {
             OpenRefused::Store(error) => error.into(),
-            OpenRefused::Registry(refused) => Problem::new(Kind::BadConfiguration, refused.to_string()),
+            OpenRefused::Registry(refused) => Problem::new(Sort::BadConfiguration, refused.to_string()),
         }
     }
 }
@@ -224,7 +235,32 @@ impl From<WorkRefused> for Problem {
     fn from(refused: WorkRefused) -> Problem {
         match refused {
             WorkRefused::Store(error) => error.into(),
-            other => Problem::new(Kind::BadConfiguration, other.to_string()),
+            other => Problem::new(Sort::BadConfiguration, other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sort_of_problem_is_in_the_contract_with_its_status() {
+        let page = include_str!("../../../docs/http.md");
+        for sort in Sort::ALL {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with('|') && line.contains(&format!("`{}`", sort.word())));
+            let row = row.unwrap_or_else(|| panic!("docs/http.md lacks `{}`", sort.word()));
+            assert!(row.contains(&format!("| {} |", sort.status())), "{row}");
+        }
+    }
+
+    #[test]
+    fn only_a_database_that_may_come_back_is_unavailable() {
+        let sort = |error: StoreError| Problem::from(error).sort;
+        assert_eq!(sort(StoreError::Unavailable("away".into())), Sort::DatabaseUnavailable);
+        assert_eq!(sort(StoreError::Refused("no".into())), Sort::DatabaseUnusable);
+        assert_eq!(sort(StoreError::SchemaNewer { found: 2, known: 1 }), Sort::DatabaseUnusable);
     }
 }

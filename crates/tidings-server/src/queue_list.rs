@@ -1,7 +1,7 @@
 //! The queues of a process, and which are paused: the same for API and command line.
 
 use crate::instant;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tidings::store::PausedQueue;
@@ -45,7 +45,7 @@ fn line(queue: &str, paused: Option<&PausedQueue>) -> QueueLine {
 pub(crate) fn refused(refused: EnqueueRefused) -> Problem {
     match refused {
         EnqueueRefused::UnknownQueue { .. } => {
-            Problem::new(Kind::NoSuchQueue, refused.to_string()).field("queue")
+            Problem::new(Sort::NoSuchQueue, refused.to_string()).field("queue")
         }
         other => other.into(),
     }

@@ -1,6 +1,6 @@
 //! The signals that stop the program: the first one asks, the second one insists.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ impl Signals {
     pub(crate) fn catch() -> Result<Signals, Problem> {
         let caught = |kind| {
             signal(kind)
-                .map_err(|error| Problem::new(Kind::Internal, format!("signals cannot be caught: {error}")))
+                .map_err(|error| Problem::new(Sort::Internal, format!("signals cannot be caught: {error}")))
         };
         Ok(Signals {
             terminate: caught(SignalKind::terminate())?,

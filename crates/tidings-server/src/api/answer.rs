@@ -1,6 +1,6 @@
 //! How results and problems become responses.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
@@ -12,7 +12,7 @@ const RETRY_AFTER_SECONDS: &str = "2";
 /// A JSON document with its status.
 pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Result<Response<Body>, Problem> {
     let text = serde_json::to_vec(document)
-        .map_err(|error| Problem::new(Kind::Internal, format!("the answer does not become JSON: {error}")))?;
+        .map_err(|error| Problem::new(Sort::Internal, format!("the answer does not become JSON: {error}")))?;
     Ok(response(status, "application/json", text))
 }
 
@@ -29,15 +29,15 @@ fn response(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Re
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response<Body> {
-        if self.kind.status() >= 500 {
+        if self.sort.status() >= 500 {
             tracing::warn!(problem = %self, "a request failed");
         }
-        let status = StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.sort.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = self.document().to_string().into_bytes();
         let mut response = response(status, "application/problem+json", body);
-        let extra = match self.kind {
-            Kind::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
-            Kind::DatabaseUnavailable | Kind::TimedOut => Some((header::RETRY_AFTER, RETRY_AFTER_SECONDS)),
+        let extra = match self.sort {
+            Sort::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            Sort::DatabaseUnavailable | Sort::TimedOut => Some((header::RETRY_AFTER, RETRY_AFTER_SECONDS)),
             _ => None,
         };
         if let Some((name, value)) = extra {

@@ -2,7 +2,7 @@
 
 use super::{Api, Shared};
 use crate::api_key::Caller;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
@@ -25,12 +25,12 @@ pub(super) async fn check(State(api): Shared, mut request: Request, next: Next) 
 
 async fn caller(api: &Api, headers: &HeaderMap) -> Result<Caller, Problem> {
     let key = bearer(headers).ok_or_else(|| {
-        Problem::new(Kind::Unauthorized, "send `Authorization: Bearer KEY` with a key of this server")
+        Problem::new(Sort::Unauthorized, "send `Authorization: Bearer KEY` with a key of this server")
     })?;
     api.parts.keys.recognise(key).await?.ok_or_else(|| {
         let detail = "this key is not known; the first one was printed when the server first started, \
                       and TIDINGS_ADMIN_KEY sets one";
-        Problem::new(Kind::Unauthorized, detail)
+        Problem::new(Sort::Unauthorized, detail)
     })
 }
 

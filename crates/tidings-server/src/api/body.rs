@@ -1,6 +1,6 @@
 //! Request bodies: bounded in size and time, JSON, and strict about their members.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
@@ -41,13 +41,13 @@ async fn bytes(body: Body) -> Result<Vec<u8>, Problem> {
             let detail = format!(
                 "the body has more than {BODY_BYTES_MAX} bytes; store large data elsewhere and send a reference"
             );
-            Err(Problem::new(Kind::BodyTooLarge, detail))
+            Err(Problem::new(Sort::BodyTooLarge, detail))
         }
-        Ok(Err(_)) => Err(Problem::new(Kind::MalformedBody, "the body broke off; send it again")),
+        Ok(Err(_)) => Err(Problem::new(Sort::MalformedBody, "the body broke off; send it again")),
         Err(_) => {
             let detail =
                 format!("the body did not arrive within {} s; send it again", BODY_READ_MAX.as_secs());
-            Err(Problem::new(Kind::BodyTimeout, detail))
+            Err(Problem::new(Sort::BodyTimeout, detail))
         }
     }
 }
@@ -58,12 +58,12 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Problem::new(Kind::UnsupportedMediaType, "send the body with `Content-Type: application/json`"))
+    Err(Problem::new(Sort::UnsupportedMediaType, "send the body with `Content-Type: application/json`"))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| Problem::new(Kind::MalformedBody, "the body is not UTF-8; JSON must be"))?;
+        .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))?;
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -77,13 +77,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn malformed(path: &str, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     if error.is_syntax() || error.is_eof() {
-        return Problem::new(Kind::MalformedBody, format!("the body is not JSON: {message}"));
+        return Problem::new(Sort::MalformedBody, format!("the body is not JSON: {message}"));
     }
     let field = if path == "." { named_field(&message) } else { Some(path) };
     match field {
-        Some(field) if path == "." => Problem::new(Kind::MalformedBody, message.clone()).field(field),
-        Some(field) => Problem::new(Kind::MalformedBody, format!("`{field}`: {message}")).field(field),
-        None => Problem::new(Kind::MalformedBody, message),
+        Some(field) if path == "." => Problem::new(Sort::MalformedBody, message.clone()).field(field),
+        Some(field) => Problem::new(Sort::MalformedBody, format!("`{field}`: {message}")).field(field),
+        None => Problem::new(Sort::MalformedBody, message),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The header `Idempotency-Key`: the same call twice enqueues once.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use axum::http::HeaderMap;
 
 /// The key that the request carries: a quoted string of structured fields
@@ -36,7 +36,7 @@ fn unquote(quoted: &str) -> Result<String, Problem> {
 }
 
 fn refused(problem: &str) -> Problem {
-    Problem::new(Kind::InvalidParameter, format!("the header Idempotency-Key {problem}"))
+    Problem::new(Sort::InvalidParameter, format!("the header Idempotency-Key {problem}"))
         .field("Idempotency-Key")
 }
 
@@ -70,7 +70,7 @@ mod tests {
     fn what_is_no_key_is_refused() {
         for bad in [&["a", "b"][..], &[""], &[r#""""#], &[r#""a"#], &[r#""a"b"#], &[r#""a\b""#], &[r#""a\"#]]
         {
-            assert_eq!(read(bad).unwrap_err().kind, Kind::InvalidParameter, "{bad:?}");
+            assert_eq!(read(bad).unwrap_err().sort, Sort::InvalidParameter, "{bad:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Api, Shared, WAIT_SECONDS_MAX, answer};
 use crate::listing::{self, Asked};
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use crate::view::JobDocument;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -98,18 +98,18 @@ fn wait_time(seconds: &str) -> Result<Duration, Problem> {
         Ok(seconds @ 0..=WAIT_SECONDS_MAX) => Ok(Duration::from_secs(seconds)),
         _ => {
             let detail = format!("`wait` must be a number of seconds from 0 to {WAIT_SECONDS_MAX}");
-            Err(Problem::new(Kind::InvalidParameter, detail).field("wait"))
+            Err(Problem::new(Sort::InvalidParameter, detail).field("wait"))
         }
     }
 }
 
 /// The job that a path names. A text that is no id names no job.
 pub(super) fn job_id(path: Result<Path<String>, PathRejection>) -> Result<JobId, Problem> {
-    let refused = |detail: String| Problem::new(Kind::NoSuchJob, detail);
+    let refused = |detail: String| Problem::new(Sort::NoSuchJob, detail);
     let Path(text) = path.map_err(|_| refused("the id in the path is not valid text".to_owned()))?;
     text.parse().map_err(|bad: tidings::core::id::NotAnId| refused(bad.to_string()))
 }
 
 fn bad_query(rejection: &QueryRejection) -> Problem {
-    Problem::new(Kind::InvalidParameter, rejection.body_text())
+    Problem::new(Sort::InvalidParameter, rejection.body_text())
 }

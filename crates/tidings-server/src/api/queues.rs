@@ -3,7 +3,7 @@
 use super::acts::read_act;
 use super::{Answer, Api, Shared, answer};
 use crate::api_key::Caller;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use crate::queue_list::{self, QueueLine};
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -50,7 +50,7 @@ pub(super) async fn resume(
 
 fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
     path.map(|Path(name)| name)
-        .map_err(|_| Problem::new(Kind::NoSuchQueue, "the queue in the path is not valid text"))
+        .map_err(|_| Problem::new(Sort::NoSuchQueue, "the queue in the path is not valid text"))
 }
 
 async fn state(api: &Api, queue: &str) -> Answer {

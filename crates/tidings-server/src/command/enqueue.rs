@@ -6,7 +6,7 @@ use crate::cli::{Enqueue, HttpCallFlags};
 use crate::exit::Exit;
 use crate::instant;
 use crate::print::shown;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ async fn wait_for(
 }
 
 fn usage(detail: impl Into<String>, field: &str) -> Problem {
-    Problem::new(Kind::InvalidField, detail).field(field)
+    Problem::new(Sort::InvalidField, detail).field(field)
 }
 
 fn options(enqueue: &Enqueue) -> Result<EnqueueOptions, Problem> {
@@ -157,7 +157,7 @@ fn http_call(url: &str, flags: &HttpCallFlags) -> Result<String, Problem> {
         idempotent: flags.idempotent,
     };
     serde_json::to_string(&call)
-        .map_err(|error| Problem::new(Kind::Internal, format!("the call does not become JSON: {error}")))
+        .map_err(|error| Problem::new(Sort::Internal, format!("the call does not become JSON: {error}")))
 }
 
 fn method(written: &str) -> Result<Method, Problem> {

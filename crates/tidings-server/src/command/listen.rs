@@ -5,7 +5,7 @@ use crate::cli::Listen;
 use crate::exit::Exit;
 use crate::listener::{Failure, Heard, Plan, Reply, Request};
 use crate::print::Style;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use crate::{http_server, instant, print, stop};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::Response;
@@ -56,7 +56,7 @@ pub(crate) async fn run(context: &Context, listen: Listen) -> Result<Exit, Probl
         .as_deref()
         .map(str::parse::<Secret>)
         .transpose()
-        .map_err(|bad| Problem::new(Kind::InvalidField, format!("--secret: {bad}")).field("secret"))?;
+        .map_err(|bad| Problem::new(Sort::InvalidField, format!("--secret: {bad}")).field("secret"))?;
     let plan = plan(&listen)?;
     let listener = TcpListener::bind(listen.addr).await.map_err(|error| cannot_listen(&listen, &error))?;
     let address = listener.local_addr().map_err(|error| cannot_listen(&listen, &error))?;
@@ -85,7 +85,7 @@ pub(crate) async fn run(context: &Context, listen: Listen) -> Result<Exit, Probl
 
 fn cannot_listen(listen: &Listen, error: &std::io::Error) -> Problem {
     let detail = format!("cannot listen on {}: {error}; choose another with --addr", listen.addr);
-    Problem::new(Kind::BadConfiguration, detail)
+    Problem::new(Sort::BadConfiguration, detail)
 }
 
 fn plan(listen: &Listen) -> Result<Plan, Problem> {
@@ -93,7 +93,7 @@ fn plan(listen: &Listen) -> Result<Plan, Problem> {
         && hyper::header::HeaderValue::from_str(value).is_err()
     {
         let detail = "--retry-after: this cannot stand in a header; write seconds or an HTTP date";
-        return Err(Problem::new(Kind::InvalidField, detail).field("retry_after"));
+        return Err(Problem::new(Sort::InvalidField, detail).field("retry_after"));
     }
     let fails_all = listen.hang || listen.reset || listen.retry_after.is_some() || listen.status.is_some();
     let failure = if listen.hang {

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::database::{self, Schema};
 use crate::exit::Exit;
 use crate::http_server;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use crate::stop;
 use hyper_util::service::TowerToHyperService;
 use serde::Serialize;
@@ -64,7 +64,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Problem> {
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Problem {
     let detail = format!("cannot listen on {address}: {error}; choose another with --listen");
-    Problem::new(Kind::BadConfiguration, detail)
+    Problem::new(Sort::BadConfiguration, detail)
 }
 
 fn started<'a>(

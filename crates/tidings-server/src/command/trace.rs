@@ -30,7 +30,7 @@ fn timeline(document: &JobDocument) -> String {
         .chain(document.events.iter().map(|event| (event.at.as_str(), event_line(event))))
         .collect();
     // Times are printed at one length, so they sort as text.
-    blocks.sort_by(|(one, _), (other, _)| one.cmp(other));
+    blocks.sort_by_key(|(at, _)| *at);
     let mut text = head(document);
     args_field(&mut text, document);
     for (_, block) in blocks {
@@ -54,12 +54,8 @@ pub(crate) fn summary(document: &JobDocument) -> String {
 }
 
 fn args_field(text: &mut String, document: &JobDocument) {
-    match &document.args {
-        Some(args) => field(text, "args", &shown(args.get())),
-        None => {
-            field(text, "args", "not shown: this program does not know the kind and may not tell a secret")
-        }
-    }
+    let unknown = "not shown: this program does not know the kind and may not tell a secret";
+    field(text, "args", &document.args.as_ref().map_or_else(|| unknown.to_owned(), |args| shown(args.get())));
 }
 
 fn head(document: &JobDocument) -> String {

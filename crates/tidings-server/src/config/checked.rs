@@ -4,7 +4,7 @@ use super::refused;
 use super::settings::SETTINGS;
 use super::written::{Http, Limits, Retention as RetentionWritten, Written};
 use crate::database::Address;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -255,7 +255,7 @@ fn checked_key(key: String) -> Result<String, Problem> {
     if key.chars().any(|c| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
         let detail = "TIDINGS_ADMIN_KEY: the key has blanks or characters that are not ASCII; \
                       write a long random text, as `openssl rand -hex 32` prints it";
-        return Err(Problem::new(Kind::BadConfiguration, detail));
+        return Err(Problem::new(Sort::BadConfiguration, detail));
     }
     Ok(key)
 }

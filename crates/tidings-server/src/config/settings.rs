@@ -4,7 +4,7 @@
 
 use super::{Origins, refused};
 use crate::environment::Environment;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use toml::{Table, Value};
 
 /// One setting, by its path in the file.
@@ -114,7 +114,7 @@ fn refuse_misspelt(environment: &Environment) -> Result<(), Problem> {
         .find(|name| !name.starts_with("TIDINGS_TEST_") && !known.iter().any(|known| known == name));
     match misspelt {
         Some(name) => Err(Problem::new(
-            Kind::BadConfiguration,
+            Sort::BadConfiguration,
             format!(
                 "the environment variable `{name}` is no setting; those of settings are listed in docs/config.md"
             ),

@@ -2,7 +2,7 @@
 //! misspelt setting would be a default that nobody asked for.
 
 use super::refused;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, Sort};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidings::core::policy::PolicyData;
@@ -81,7 +81,7 @@ pub(crate) fn table(text: &str, place: &str) -> Result<toml::Table, Problem> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         let detail = format!("{place}, line {line}: this is not TOML: {}", error.message());
-        Problem::new(Kind::BadConfiguration, detail)
+        Problem::new(Sort::BadConfiguration, detail)
     })?;
     Written::of_table(table.clone(), |_| place.to_owned())?;
     Ok(table)
@@ -98,7 +98,7 @@ impl Written {
             let inner = error.into_inner();
             if path == "." {
                 let detail = format!("{}: {}", place_of(""), inner.message());
-                return Problem::new(Kind::BadConfiguration, detail);
+                return Problem::new(Sort::BadConfiguration, detail);
             }
             refused(&place_of(&path), &path, &format!("cannot be taken: {}", inner.message()))
         })

@@ -22,7 +22,7 @@ use tidings_core::limits;
 use tidings_core::outcome::{Effect, FailureKind, Outcome};
 use tidings_core::policy::{OnUnknown, Policy, Preset};
 use tidings_core::sign::{self, Secret};
-use tidings_core::time::Time;
+use tidings_core::time::{Millis, Time};
 
 /// The arguments of `http.call`.
 #[derive(Serialize, Deserialize)]
@@ -119,6 +119,8 @@ pub async fn run(sink: HttpSink, attempt: Attempt<HttpCall>) -> Report {
     };
     let sent = sink.send(request, attempt.started_at, &attempt.trail).await;
     let evidence = sent.evidence;
+    // A Retry-After counts from the answer, which may be seconds after the start.
+    let took = evidence.phases_ms.last().map_or(Millis::ZERO, |(_, ms)| Millis(*ms));
     let verdict = classify(
         &Exchange {
             ending: &sent.ending,
@@ -129,7 +131,7 @@ pub async fn run(sink: HttpSink, attempt: Attempt<HttpCall>) -> Report {
             redirect_host: evidence.redirect_host.as_deref(),
         },
         attempt.policy.retryable_statuses(),
-        attempt.started_at,
+        attempt.started_at + took,
     );
     let evidence = Evidence {
         effect: verdict.effect,

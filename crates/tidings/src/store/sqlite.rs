@@ -55,6 +55,16 @@ impl SqliteStore {
     /// When it cannot be opened, is newer than the program, or the SQLite library is a faulty version.
     pub async fn open(path: impl AsRef<Path>, migrate: bool) -> Result<SqliteStore, StoreError> {
         let path = path.as_ref().to_path_buf();
+        if path.as_os_str().is_empty()
+            || path == Path::new(":memory:")
+            || path.to_string_lossy().starts_with("file:")
+        {
+            // Each connection would have a database of its own.
+            return Err(StoreError::BadAddress(format!(
+                "`sqlite:{}` is no file on a disk: write `sqlite:PATH`, for example sqlite:./tidings.db",
+                path.display()
+            )));
+        }
         tokio::task::spawn_blocking(move || Self::open_blocking(&path, migrate)).await.map_err(stopped)?
     }
 

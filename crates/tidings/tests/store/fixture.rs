@@ -26,7 +26,6 @@ pub enum Place {
     Postgres(Database),
 }
 
-#[expect(clippy::unused_async, reason = "the other store's twin waits")]
 pub async fn empty_sqlite() -> Place {
     Place::Sqlite(tempfile::tempdir().unwrap())
 }

@@ -89,7 +89,7 @@ pub(super) async fn take_keys_back(
         .filter(|(index, change)| first.contains(index) && change.key_move() == KeyMove::Taken)
         .filter_map(|(index, change)| Some((index, KeyRow::unique(&change.after)?)))
         .collect();
-    wanted.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
+    wanted.sort_by_key(|(_, key)| key.name());
     let rows: Vec<KeyRow> = wanted.iter().map(|(_, key)| key.clone()).collect();
     let held = take_keys(db, &rows).await?;
     let mut keys = KeysTakenBack { taken: HashSet::new(), lost: Vec::new() };

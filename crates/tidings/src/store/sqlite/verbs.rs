@@ -433,8 +433,11 @@ fn readable(
 
 /// Whether the row was read, but a column does not hold what it should.
 fn is_about_the_value(problem: &rusqlite::Error) -> bool {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
-    matches!(problem, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..))
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(
+        problem,
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)
+    )
 }
 
 fn live_row(row: &Row<'_>) -> Parsed {

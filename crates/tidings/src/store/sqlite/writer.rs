@@ -102,6 +102,12 @@ fn write_group(
             savepoint.commit().map_err(error)?;
         } else {
             drop(savepoint);
+            if tx.is_autocommit() {
+                // As on a full disk: what follows would be committed alone, and told that it is not.
+                return Err(StoreError::Unavailable(
+                    "the transaction was rolled back by SQLite because of somebody else's statement".into(),
+                ));
+            }
         }
         next += 1;
         if group.len() < GROUP_MAX
@@ -111,4 +117,57 @@ fn write_group(
         }
     }
     tx.commit().map_err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs three callers' statements in one group; whether each was told that it is done.
+    async fn run_together(statements: [&'static str; 3]) -> (Vec<bool>, Vec<i64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Connection::open(directory.path().join("t.db")).unwrap();
+        open().execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY)").unwrap();
+        let writer = Writer::start(open()).unwrap();
+        let (everybody_is_here, wait) = std::sync::mpsc::channel::<()>();
+        let first = writer.write(move |_| {
+            wait.recv().unwrap();
+            Ok(())
+        });
+        let others =
+            statements.map(|text| Box::pin(writer.write(move |tx| tx.execute_batch(text).map_err(error))));
+        let (_, told) = futures_util::future::join(first, async {
+            let mut others = futures_util::future::join_all(others);
+            // Once polled, each is in the queue.
+            std::future::poll_fn(|context| {
+                assert!(std::pin::Pin::new(&mut others).poll(context).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            everybody_is_here.send(()).unwrap();
+            others.await
+        })
+        .await;
+        let reader = open();
+        let mut rows = reader.prepare("SELECT n FROM t ORDER BY n").unwrap();
+        let rows = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        (told.iter().map(Result::is_ok).collect(), rows)
+    }
+
+    #[tokio::test]
+    async fn one_callers_mistake_takes_nobody_else_with_it() {
+        let texts = ["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (9), (9)", "INSERT INTO t VALUES (3)"];
+        assert_eq!(run_together(texts).await, (vec![true, false, true], vec![1, 3]));
+    }
+
+    /// As on a full disk: SQLite itself rolls the transaction of all of them back.
+    #[tokio::test]
+    async fn what_is_told_is_true_when_sqlite_gave_the_transaction_up() {
+        let texts = [
+            "INSERT INTO t VALUES (1)",
+            "INSERT OR ROLLBACK INTO t VALUES (9), (9)",
+            "INSERT INTO t VALUES (3)",
+        ];
+        assert_eq!(run_together(texts).await, (vec![false, false, true], vec![3]));
+    }
 }
