@@ -80,6 +80,6 @@ pub(crate) async fn serve<S, B>(
 
 fn builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_READ_MAX).max_buf_size(HEAD_BYTES_MAX);
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_READ_MAX).max_header_size(HEAD_BYTES_MAX);
     builder
 }

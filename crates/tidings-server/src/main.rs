@@ -68,7 +68,9 @@ fn not_parsed(error: &clap::Error, json: bool) -> ExitCode {
         let _printed = error.print();
         return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
     }
-    let problem = Problem::new(Sort::InvalidParameter, error.render().to_string().trim());
+    let rendered = error.render().to_string();
+    let detail = rendered.strip_prefix("error: ").unwrap_or(&rendered).trim();
+    let problem = Problem::new(Sort::InvalidParameter, detail);
     Style::Json.problem(&problem);
     problem.exit().into()
 }

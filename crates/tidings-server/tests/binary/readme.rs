@@ -74,7 +74,7 @@ fn assert_contract(job: &Value, id: &str) {
     assert_eq!(first["outcome"], "retryable_failure");
     assert_eq!(first["effect"], "possible");
     assert_eq!(first["http_status"], 503);
-    assert_eq!(first["failure_kind"], "http5xx");
+    assert_eq!(first["failure_kind"], "http_5xx");
     assert_eq!(first["next"]["at"], first["next_at"]);
     assert!((900..=1_100).contains(&first["delay_ms"].as_i64().unwrap()), "1 s ± 10 %: {first}");
     assert!((1_800..=2_200).contains(&attempts[1]["delay_ms"].as_i64().unwrap()), "2 s ± 10 %");
