@@ -231,7 +231,7 @@ pub(crate) fn announce(parts: &Parts, job: &Job, after: &State) {
         State::Waiting { .. } => parts.wakes.queue(&job.queue).notify_one(),
         State::Running { .. } => {}
         State::Held | State::Completed { .. } | State::Discarded { .. } | State::Cancelled { .. } => {
-            parts.wakes.settled(job.id);
+            parts.wakes.settled(job.id.0);
         }
     }
 }

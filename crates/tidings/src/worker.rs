@@ -107,6 +107,7 @@ impl Workers {
         let queues = workers_by_queue(&parts)?;
         check_pool(parts.store.pool_size(), queues.len())?;
         keep_policies(&parts).await?;
+        parts.store.keep_kinds(&parts.registry.kept()).await?;
         parts.store.keep_house(parts.clock.now()).await?;
         Ok(Workers::run(parts, queues))
     }
@@ -136,6 +137,7 @@ impl Workers {
             tasks.spawn(line.run());
         }
         ticker::start(&mut tasks, &parts, &in_flight);
+        tasks.spawn(ticker::relay_loop(Arc::clone(&parts), stop.claiming.subscribe()));
         Workers { parts, stop, places, progress, in_flight, tasks }
     }
 

@@ -81,7 +81,7 @@ pub enum Batch {
 }
 
 /// What a pass of the relay did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Passed {
     /// The events that are fanned out now, and the queues that got jobs.
     Done {
@@ -223,7 +223,12 @@ pub trait EventStore: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Closes the open incident of a subject, if there is one.
-    async fn close_incident(&self, source: IncidentSource, subject: &str, now: Time) -> Result<(), StoreError>;
+    async fn close_incident(
+        &self,
+        source: IncidentSource,
+        subject: &str,
+        now: Time,
+    ) -> Result<(), StoreError>;
 
     /// Incidents, newest first; closed ones too if asked for.
     async fn incidents(&self, closed: bool, limit: usize) -> Result<Vec<Incident>, StoreError>;
