@@ -137,7 +137,7 @@ impl Tidings {
     /// # Errors
     /// When there is no such job, or the database cannot be read.
     pub async fn wait(&self, id: JobId, at_most: Duration) -> Result<Waited, ActRefused> {
-        let look = async || {
+        let look = || async move {
             let stored = self.parts.store.load(&[id]).await?.into_iter().next().flatten();
             let job = stored.ok_or(ActRefused::NoSuchJob(id))?.job;
             let over = job.state.finished_at().is_some() || matches!(job.state, State::Held);

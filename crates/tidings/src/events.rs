@@ -230,7 +230,7 @@ impl Tidings {
     /// # Errors
     /// When there is no such event, or the database cannot be read.
     pub async fn await_fanout(&self, id: EventId, at_most: Duration) -> Result<FannedOut, RecordRefused> {
-        let look = async || {
+        let look = || async move {
             let event = self.event(id).await?.ok_or(RecordRefused::NoSuchEvent(id))?;
             Ok::<_, RecordRefused>(matches!(event.state, RelayState::FannedOut { .. }).then_some(event))
         };

@@ -11,6 +11,7 @@
 use crate::enqueue::relayed;
 use crate::expand::Expanders;
 use crate::parts::Parts;
+use crate::random;
 use crate::store::outbox::{Batch, FanOut, IncidentSource, KeptKind, Passed, Plan, StoredEvent};
 use crate::store::{NewJob, StoreError};
 use serde::Serialize;
@@ -98,7 +99,10 @@ async fn failed(parts: &Parts, stored: &StoredEvent, reason: &str, now: Time) ->
     if saved && let RelayState::Poisoned { reason, .. } = &state {
         let id = stored.event.id;
         tracing::error!(event = %id, %reason, "an event is set aside; requeue it when its cause is mended");
-        parts.store.open_incident(IncidentSource::Event, &id.to_string(), reason, now).await?;
+        parts
+            .store
+            .open_incident(random::job_id(now).0, IncidentSource::Event, &id.to_string(), reason, now)
+            .await?;
     }
     Ok(())
 }
@@ -137,7 +141,12 @@ pub(crate) async fn watch_backlog(parts: &Parts) -> Result<(), StoreError> {
     let now = parts.clock.now();
     let backlog = parts.store.backlog(BACKLOG_WAITING_MAX + 1).await?;
     match backlog.alert(now) {
-        Some(reason) => parts.store.open_incident(IncidentSource::Backlog, "relay", &reason, now).await,
+        Some(reason) => {
+            parts
+                .store
+                .open_incident(random::job_id(now).0, IncidentSource::Backlog, "relay", &reason, now)
+                .await
+        }
         None => parts.store.close_incident(IncidentSource::Backlog, "relay", now).await,
     }
 }

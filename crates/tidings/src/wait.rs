@@ -37,13 +37,16 @@ impl Waits {
 
     /// Looks until `look` finds something, for `at_most`; `None`: it did not. Whoever
     /// finds no place looks once: a receipt for nothing would be a lie.
-    pub(crate) async fn until<T, E>(
+    pub(crate) async fn until<T, E, Looking>(
         &self,
         wakes: &Wakes,
         id: Uuid,
         at_most: Duration,
-        look: impl AsyncFn() -> Result<Option<T>, E>,
-    ) -> Result<Option<T>, E> {
+        look: impl Fn() -> Looking,
+    ) -> Result<Option<T>, E>
+    where
+        Looking: Future<Output = Result<Option<T>, E>>,
+    {
         let Ok(_place) = self.places.try_acquire() else { return look().await };
         // Registered before the first look, so that nothing falls between.
         let waiting = Waiting { wakes, id, signal: wakes.wait_for(id) };

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn who_begins_to_wait_just_after_the_end_is_told_and_who_waits_before_it_too() {
         let mut elsewhere = Elsewhere::default();
-        let [early, late] = [random::job_id(Time(0)), random::job_id(Time(0))];
+        let [early, late] = [random::job_id(Time(0)).0, random::job_id(Time(0)).0];
         assert!(!elsewhere.awaited(early), "it has not settled yet");
         assert!(elsewhere.settled(early), "somebody waits for it");
         assert!(!elsewhere.settled(late), "nobody waits for it yet");
@@ -238,8 +238,8 @@ mod tests {
     fn what_is_remembered_of_others_is_bounded() {
         let mut elsewhere = Elsewhere::default();
         for _ in 0..3 * SETTLED_MAX {
-            elsewhere.settled(random::job_id(Time(0)));
-            elsewhere.awaited(random::job_id(Time(0)));
+            elsewhere.settled(random::job_id(Time(0)).0);
+            elsewhere.awaited(random::job_id(Time(0)).0);
         }
         assert_eq!(elsewhere.settled_lately.len(), SETTLED_MAX);
         assert!(elsewhere.awaited.len() <= AWAITED_MAX);

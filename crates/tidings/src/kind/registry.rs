@@ -3,8 +3,7 @@
 use super::{Attempt, Declaration, IntoReport, Kind, Report};
 use crate::random;
 use crate::sink::http::Trail;
-use crate::store::outbox::KeptKind;
-use crate::store::terms::{Terms, TermsOfKinds};
+use crate::store::terms::{KeptKind, Terms, TermsOfKinds};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;

@@ -12,6 +12,7 @@ use tidings_core::event::{EventId, EventType};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
 use tidings_core::time::Time;
+use uuid::Uuid;
 
 #[async_trait]
 impl EventStore for PostgresStore {
@@ -69,12 +70,13 @@ impl EventStore for PostgresStore {
 
     async fn open_incident(
         &self,
+        id: Uuid,
         source: IncidentSource,
         subject: &str,
         reason: &str,
         now: Time,
     ) -> Result<(), StoreError> {
-        on_client!(self, client => events::open_incident(client, source, subject, reason, now))
+        on_client!(self, client => events::open_incident(client, id, source, subject, reason, now))
     }
 
     async fn close_incident(

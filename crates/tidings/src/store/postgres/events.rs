@@ -2,7 +2,6 @@
 
 use super::keys::take_keys;
 use super::verbs::{Result, Run, Values, corrupt, count, insert_on};
-use crate::random;
 use crate::store::StoreError;
 use crate::store::event_rows::{self as rows, EventRead, IncidentRead};
 use crate::store::insert::Plan as InsertPlan;
@@ -202,12 +201,12 @@ pub(super) async fn backlog(client: &Client, count_max: u64) -> Result<Backlog> 
 
 pub(super) async fn open_incident(
     client: &Client,
+    id: Uuid,
     source: IncidentSource,
     subject: &str,
     reason: &str,
     now: Time,
 ) -> Result<()> {
-    let id = random::job_id(now).0;
     client.rows(sql::open_incident, &[&id, &source.as_str(), &subject, &reason, &now.0]).await.map(drop)
 }
 

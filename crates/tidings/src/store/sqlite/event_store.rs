@@ -12,6 +12,7 @@ use tidings_core::event::{EventId, EventType};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
 use tidings_core::time::Time;
+use uuid::Uuid;
 
 #[async_trait]
 impl EventStore for SqliteStore {
@@ -76,13 +77,14 @@ impl EventStore for SqliteStore {
 
     async fn open_incident(
         &self,
+        id: Uuid,
         source: IncidentSource,
         subject: &str,
         reason: &str,
         now: Time,
     ) -> Result<(), StoreError> {
         let (subject, reason) = (subject.to_owned(), reason.to_owned());
-        self.writer.write(move |db| events::open_incident(db, source, &subject, &reason, now)).await
+        self.writer.write(move |db| events::open_incident(db, id, source, &subject, &reason, now)).await
     }
 
     async fn close_incident(

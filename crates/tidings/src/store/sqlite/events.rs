@@ -2,7 +2,6 @@
 
 use super::error;
 use super::verbs::{count, execute, insert, take_keys};
-use crate::random;
 use crate::store::StoreError;
 use crate::store::event_rows::{self as rows, EventRead, IncidentRead};
 use crate::store::outbox::{
@@ -15,6 +14,7 @@ use tidings_core::event::{Event, EventId, EventType, TypeName};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
 use tidings_core::time::Time;
+use uuid::Uuid;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -157,12 +157,12 @@ pub(super) fn backlog(db: &Connection, count_max: u64) -> Result<Backlog> {
 
 pub(super) fn open_incident(
     db: &Connection,
+    id: Uuid,
     source: IncidentSource,
     subject: &str,
     reason: &str,
     now: Time,
 ) -> Result<()> {
-    let id = random::job_id(now).0;
     execute(db, &sql::open_incident, params![id, source.as_str(), subject, reason, now.0]).map(drop)
 }
 
