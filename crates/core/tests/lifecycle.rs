@@ -244,7 +244,10 @@ fn a_job_whose_worker_is_lost_after_a_cancel_is_cancelled_and_never_sent_again()
         life.tell(Command::Cancel(act())).unwrap();
         life.now = life.now + LEASE;
         life.tell(Command::Sweep { policy: &POLICY, draw: Draw(0) }).unwrap();
-        assert_eq!((life.last_end().outcome, life.last_end().next), (AttemptOutcome::Unknown, Next::Cancelled));
+        assert_eq!(
+            (life.last_end().outcome, life.last_end().next),
+            (AttemptOutcome::Unknown, Next::Cancelled)
+        );
         life.report(attempt, Ended::Returned(Outcome::Accepted), &POLICY).unwrap();
         assert_eq!(life.job.state.name(), StateName::Completed, "it happened all the same");
     }
