@@ -165,6 +165,41 @@ impl From<Pattern> for String {
 }
 
 impl Subscription {
+    /// Every event that the pattern means becomes one job of `kind`.
+    ///
+    /// # Errors
+    /// When the pattern is not one.
+    pub fn to_job(name: &str, pattern: &str, kind: &str) -> Result<Subscription, RouteRefused> {
+        Subscription::to(name, pattern, Becomes::Job(kind.to_owned()))
+    }
+
+    /// Every event that the pattern means becomes what the expander makes of it.
+    ///
+    /// # Errors
+    /// When the pattern is not one.
+    pub fn to_expander(name: &str, pattern: &str, expander: &str) -> Result<Subscription, RouteRefused> {
+        Subscription::to(name, pattern, Becomes::Expanded(expander.to_owned()))
+    }
+
+    fn to(name: &str, pattern: &str, becomes: Becomes) -> Result<Subscription, RouteRefused> {
+        let pattern = Pattern::new(pattern)?;
+        Ok(Subscription { name: name.to_owned(), pattern, filter: Vec::new(), becomes, coalesce: false })
+    }
+
+    /// The latest event of a subject stands for the ones before it in a batch.
+    #[must_use]
+    pub fn coalescing(mut self) -> Subscription {
+        self.coalesce = true;
+        self
+    }
+
+    /// Only events whose data holds this as well.
+    #[must_use]
+    pub fn only(mut self, field: &str, test: Test) -> Subscription {
+        self.filter.push(Condition { field: field.to_owned(), test });
+        self
+    }
+
     /// Checks what can be checked without a database.
     ///
     /// # Errors

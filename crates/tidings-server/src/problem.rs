@@ -227,6 +227,7 @@ impl From<OpenRefused> for Problem {
         match refused {
             OpenRefused::Store(error) => error.into(),
             OpenRefused::Registry(refused) => Problem::new(Sort::BadConfiguration, refused.to_string()),
+            OpenRefused::Declaration(refused) => Problem::new(Sort::BadConfiguration, refused.to_string()),
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::client::Tidings;
 use crate::clock::{self, Clock, DatabaseClock};
+use crate::declared::Declared;
+use crate::events::RecordRefused;
+use crate::expand::{Expanded, Expanders};
 use crate::kind::{Attempt, IntoReport, Kind, Registry, RegistryRefused, http_call};
 use crate::parts::Parts;
 use crate::settings::Settings;
@@ -10,7 +13,9 @@ use crate::store::{self, OpenOptions, Store, StoreError};
 use crate::wake::Wakes;
 use crate::worker::{WorkRefused, Workers};
 use std::sync::Arc;
+use tidings_core::event::{Event, EventType};
 use tidings_core::policy::Policy;
+use tidings_core::route::Subscription;
 use tidings_core::time::Millis;
 
 /// Collects kinds and settings. See [`Tidings::builder`].
@@ -19,6 +24,9 @@ pub struct Builder {
     registry: Registry,
     settings: Settings,
     refused: Option<RegistryRefused>,
+    types: Vec<EventType>,
+    subscriptions: Vec<Subscription>,
+    expanders: Expanders,
 }
 
 /// Why a Tidings could not be opened.
@@ -27,6 +35,9 @@ pub enum OpenRefused {
     /// A kind or a setting that cannot be.
     #[error(transparent)]
     Registry(#[from] RegistryRefused),
+    /// An event type or subscription that cannot be.
+    #[error(transparent)]
+    Declaration(#[from] RecordRefused),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -84,6 +95,33 @@ impl Builder {
         self
     }
 
+    /// Declares an event type when the database is opened.
+    #[must_use]
+    pub fn event_type(mut self, declared: EventType) -> Builder {
+        self.types.push(declared);
+        self
+    }
+
+    /// Keeps a subscription when the database is opened. One that matches no declared
+    /// type is refused then.
+    #[must_use]
+    pub fn subscribe(mut self, subscription: Subscription) -> Builder {
+        self.subscriptions.push(subscription);
+        self
+    }
+
+    /// Adds an expander, which makes many jobs of one event for the subscriptions that
+    /// name it. It is called inside the relay's transaction and must not wait.
+    #[must_use]
+    pub fn expand(
+        mut self,
+        name: &str,
+        expand: impl Fn(&Event) -> Result<Vec<Expanded>, String> + Send + Sync + 'static,
+    ) -> Builder {
+        self.expanders.add(name, Arc::new(expand));
+        self
+    }
+
     /// Attempts that a queue may have in flight at once in this process.
     #[must_use]
     pub fn workers(mut self, queue: &str, workers: usize) -> Builder {
@@ -117,7 +155,12 @@ impl Builder {
         let store = store::open(address, options).await?;
         let clock = Arc::new(DatabaseClock::start(&*store).await?);
         tokio::spawn(clock::keep(Arc::downgrade(&clock), Arc::downgrade(&store)));
-        Ok(self.on(store, clock)?)
+        let (types, subscriptions) = (self.types.clone(), self.subscriptions.clone());
+        let tidings = self.on(store, clock)?;
+        if !types.is_empty() || !subscriptions.is_empty() {
+            tidings.declare(&types, &subscriptions).await?;
+        }
+        Ok(tidings)
     }
 
     /// On a store that is open, with a clock: what tests use.
@@ -136,7 +179,9 @@ impl Builder {
         let wakes = Wakes::start(Arc::clone(&store));
         let terms = Arc::new(self.registry.terms());
         let (registry, settings) = (self.registry, self.settings);
-        Ok(Tidings::new(Parts { store, clock, registry, terms, settings, queues, wakes }))
+        let (declared, expanders) = (Declared::default(), self.expanders);
+        let parts = Parts { store, clock, registry, terms, settings, queues, wakes, declared, expanders };
+        Ok(Tidings::new(parts))
     }
 
     /// The first refusal is the one that `open` tells.

@@ -9,6 +9,7 @@ use crate::enqueue::{Door, Enqueue, EnqueueOptions, EnqueueRefused, Receipt};
 use crate::inspect::{self, JobView};
 use crate::kind::{Kind, Registry};
 use crate::parts::Parts;
+use crate::store::outbox::{NewEvent, Recorded};
 use crate::store::{Inserted, JobFilter, NewJob, PausedQueue, Store, StoreError, Told, tell};
 use crate::wait::{Waited, Waits};
 use crate::writer::GroupWriter;
@@ -29,7 +30,8 @@ use tidings_core::time::Time;
 pub struct Tidings {
     pub(crate) parts: Arc<Parts>,
     inserts: GroupWriter<NewJob, Inserted>,
-    waits: Arc<Waits>,
+    records: GroupWriter<NewEvent, Recorded>,
+    pub(crate) waits: Arc<Waits>,
 }
 
 /// Why a job was not changed.
@@ -60,7 +62,12 @@ impl Tidings {
             let store = Arc::clone(&store);
             async move { store.insert(jobs).await }.boxed()
         });
-        Tidings { parts: Arc::new(parts), inserts, waits: Arc::new(Waits::new()) }
+        let (store, clock) = (Arc::clone(&parts.store), Arc::clone(&parts.clock));
+        let records = GroupWriter::start(lanes, move |events| {
+            let (store, now) = (Arc::clone(&store), clock.now());
+            async move { store.record(events, now).await }.boxed()
+        });
+        Tidings { parts: Arc::new(parts), inserts, records, waits: Arc::new(Waits::new()) }
     }
 
     /// Enqueues a job. It is committed when this returns.
@@ -130,8 +137,14 @@ impl Tidings {
     /// # Errors
     /// When there is no such job, or the database cannot be read.
     pub async fn wait(&self, id: JobId, at_most: Duration) -> Result<Waited, ActRefused> {
-        let waited = self.waits.wait(&*self.parts.store, &self.parts.wakes, id, at_most).await?;
-        waited.ok_or(ActRefused::NoSuchJob(id))
+        let look = || async move {
+            let stored = self.parts.store.load(&[id]).await?.into_iter().next().flatten();
+            let job = stored.ok_or(ActRefused::NoSuchJob(id))?.job;
+            let over = job.state.finished_at().is_some() || matches!(job.state, State::Held);
+            Ok::<_, ActRefused>(over.then(|| Waited::Settled(Box::new(job))))
+        };
+        let waited = self.waits.until(&self.parts.wakes, id.0, at_most, look).await?;
+        Ok(waited.unwrap_or(Waited::Receipt(Receipt { id, existing: true })))
     }
 
     /// Cancels a job. One that runs is asked to stop, and cancelled when it does.
@@ -143,7 +156,7 @@ impl Tidings {
         if matches!(job.state, State::Running { .. }) {
             self.parts.wakes.cancel(id);
         } else {
-            self.parts.wakes.settled(id);
+            self.parts.wakes.settled(id.0);
         }
         Ok(job)
     }
@@ -167,7 +180,7 @@ impl Tidings {
         let job = self.act(id, Command::Resolve(resolution, safe(act))).await?;
         match resolution {
             Resolution::Retry => self.parts.wakes.enqueued(&job.queue),
-            Resolution::Accepted | Resolution::GiveUp => self.parts.wakes.settled(id),
+            Resolution::Accepted | Resolution::GiveUp => self.parts.wakes.settled(id.0),
         }
         Ok(job)
     }
@@ -231,6 +244,10 @@ impl Tidings {
         if let Some(kind) = self.parts.registry.get(K::DECLARATION.name) {
             self.parts.wakes.enqueued(&kind.queue);
         }
+    }
+
+    pub(crate) async fn write_events(&self, events: Vec<NewEvent>) -> Result<Vec<Recorded>, StoreError> {
+        self.records.write(events).await
     }
 
     pub(crate) fn door(&self) -> Door<'_> {

@@ -5,6 +5,7 @@
 
 use crate::kind::{BadArgs, Kind, Registry};
 use crate::random;
+use crate::store::outbox::KeptKind;
 use crate::store::{Idempotency, NewJob, StoreError};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -245,6 +246,26 @@ impl Door<'_> {
             expires_at: self.now + IDEMPOTENCY_KEPT,
         }))
     }
+}
+
+/// A job that an event became. Its kind was declared by some program; its arguments
+/// are decoded by the one that carries it out.
+pub(crate) fn relayed(kind: &KeptKind, args: String, tenant: &str, now: Time) -> NewJob {
+    let priority = Priority::try_from(i64::from(kind.priority)).unwrap_or_default();
+    let job = Job {
+        id: random::job_id(now),
+        version: 0,
+        kind: kind.name.clone(),
+        queue: kind.queue.clone(),
+        priority,
+        tenant: tenant.to_owned(),
+        enqueued_at: now,
+        run_at: now,
+        unique: None,
+        state: State::Waiting { why: Wait::Fresh, due_at: now },
+        counters: Counters::default(),
+    };
+    NewJob { job, args: Arc::from(args), idempotency: None }
 }
 
 /// What makes two calls the same: all that the caller said.

@@ -1,4 +1,4 @@
-//! Jobs enqueued inside the caller's own transaction: change and job commit
+//! Jobs and events inside the caller's own transaction: change, job and event commit
 //! together or vanish together.
 //!
 //! The caller's transaction stays the caller's: nothing is committed here, and no
@@ -7,6 +7,7 @@
 
 use crate::client::{Tidings, receipt};
 use crate::enqueue::{Enqueue, EnqueueRefused, Receipt};
+use crate::events::{EventReceipt, Record, RecordRefused};
 use crate::kind::Kind;
 #[cfg(feature = "postgres")]
 use crate::store::retry::{TransactionError, is_conflict};
@@ -57,6 +58,61 @@ impl Tidings {
         let new = self.door().typed(&job.into())?;
         let inserted = crate::store::postgres::insert_in(tx, vec![new]).await?;
         inserted.into_iter().next().map_or_else(no_answer, receipt)
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl Tidings {
+    /// Records an event inside a transaction on the SQLite file that Tidings was opened on.
+    ///
+    /// # Errors
+    /// When its type is not declared, or the database refuses: roll back then.
+    pub fn record_in_sqlite(
+        &self,
+        tx: &rusqlite::Transaction<'_>,
+        record: Record,
+    ) -> Result<EventReceipt, RecordRefused> {
+        let now = self.now();
+        let new = record.admit(&crate::store::sqlite::declared_in(tx)?, now)?;
+        let recorded = crate::store::sqlite::record_in(tx, vec![new], now)?;
+        recorded.into_iter().next().map_or_else(no_event, crate::events::receipt)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Tidings {
+    /// Records an event inside a transaction on the Postgres that Tidings was opened on.
+    ///
+    /// # Errors
+    /// When its type is not declared, or the database refuses: the transaction has
+    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on.
+    pub async fn record_in_postgres(
+        &self,
+        tx: &tokio_postgres::Transaction<'_>,
+        record: Record,
+    ) -> Result<EventReceipt, RecordRefused> {
+        let now = self.now();
+        let new = record.admit(&crate::store::postgres::declared_in(tx).await?, now)?;
+        let recorded = crate::store::postgres::record_in(tx, vec![new], now).await?;
+        recorded.into_iter().next().map_or_else(no_event, crate::events::receipt)
+    }
+}
+
+fn no_event() -> Result<EventReceipt, RecordRefused> {
+    Err(RecordRefused::Store(crate::store::StoreError::Unavailable("the recording gave no answer".into())))
+}
+
+#[cfg(feature = "postgres")]
+impl TransactionError for RecordRefused {
+    fn is_conflict(&self) -> bool {
+        is_conflict(self)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<tokio_postgres::Error> for RecordRefused {
+    fn from(error: tokio_postgres::Error) -> RecordRefused {
+        RecordRefused::Store(error.into())
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the client and the workers of a process share.
 
 use crate::clock::Clock;
+use crate::declared::Declared;
+use crate::expand::Expanders;
 use crate::kind::Registry;
 use crate::settings::Settings;
 use crate::store::{Store, TermsOfKinds};
@@ -17,4 +19,6 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) queues: BTreeSet<String>,
     pub(crate) wakes: Wakes,
+    pub(crate) declared: Declared,
+    pub(crate) expanders: Expanders,
 }

@@ -33,6 +33,8 @@ pub struct Retention {
     pub discarded: Millis,
     /// Cancelled jobs.
     pub cancelled: Millis,
+    /// Events that were fanned out.
+    pub events: Millis,
     /// Facts: the evidence outlives the jobs.
     pub facts: Millis,
 }
@@ -56,6 +58,7 @@ impl Default for Retention {
             completed: Millis::from_hours(24),
             discarded: Millis::from_days(7),
             cancelled: Millis::from_days(7),
+            events: Millis::from_days(7),
             facts: Millis::from_days(30),
         }
     }

@@ -6,7 +6,9 @@
 //!
 //! Absent on purpose: rules in SQL, retries, wake-ups that must not be lost.
 
+mod event_rows;
 pub(crate) mod insert;
+pub mod outbox;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "postgres")]
@@ -25,6 +27,7 @@ use tidings_core::id::{JobId, WorkerId};
 use tidings_core::job::{Job, StateName};
 use tidings_core::time::Time;
 use tidings_core::unique::KeyHash;
+use uuid::Uuid;
 
 pub use insert::{Idempotency, Inserted, NewJob};
 pub use save::{Change, Saved, Told, tell};
@@ -185,6 +188,8 @@ pub enum Prune {
     Keys(Time),
     /// Facts recorded before.
     Facts(Time),
+    /// Events that were fanned out before.
+    Events(Time),
 }
 
 /// A hint that something may have happened. Never data: a lost one costs a poll.
@@ -194,15 +199,17 @@ pub enum Wake {
     Queue(String),
     /// Somebody asked to cancel this running job.
     Cancel(JobId),
-    /// Somebody waits for this job.
-    Awaited(JobId),
-    /// This job, which somebody waits for, has finished or is held.
-    Settled(JobId),
+    /// There may be events to fan out.
+    Events,
+    /// Somebody waits for this job or event.
+    Awaited(Uuid),
+    /// This job or event, which somebody waits for, is what they wait for.
+    Settled(Uuid),
 }
 
 /// The promises. Both stores keep them; nothing above asks which one it has.
 #[async_trait]
-pub trait Store: Send + Sync + 'static {
+pub trait Store: outbox::EventStore + Send + Sync + 'static {
     /// The database's clock.
     async fn now(&self) -> Result<Time, StoreError>;
 

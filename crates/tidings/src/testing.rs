@@ -14,6 +14,7 @@ use crate::attempt::{self, Reins};
 use crate::client::Tidings;
 use crate::kind::{Kind, Report};
 use crate::random;
+use crate::relay;
 use crate::store::{JobFilter, StoreError, Stored, Take, Told, tell};
 use crate::ticker;
 use std::sync::Arc;
@@ -132,6 +133,22 @@ pub async fn perform_stored(tidings: &Tidings, stored: Stored) -> Result<Told, S
         attempt::announce(parts, job, &job.state);
     }
     Ok(told)
+}
+
+/// Fans out every event that is due, as the relay of any process would; how many.
+///
+/// # Errors
+/// When the database cannot be read or written.
+pub async fn relay(tidings: &Tidings) -> Result<usize, StoreError> {
+    relay::pass(&tidings.parts).await
+}
+
+/// Looks at the backlog of events, as every process does now and then.
+///
+/// # Errors
+/// When the database cannot be read or written.
+pub async fn watch_backlog(tidings: &Tidings) -> Result<(), StoreError> {
+    relay::watch_backlog(&tidings.parts).await
 }
 
 /// Ends every attempt whose lease is over, as the sweep of any process would.

@@ -6,11 +6,14 @@
 
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
+use crate::relay;
 use crate::store::{Prune, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tidings_core::job::{State, StateName};
+use tidings_core::relay::pause;
 use tidings_core::time::Time;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Leases ended in one go.
@@ -18,14 +21,51 @@ const SWEEP_MAX: usize = 200;
 /// Rows removed in one go: short locks, and claims go on in between.
 const PRUNE_MAX: usize = 1_000;
 const HOUSE_EVERY: Duration = Duration::from_secs(3_600);
+const BACKLOG_EVERY: Duration = Duration::from_secs(15);
 const CANCEL_POLL: Duration = Duration::from_secs(1);
 const PAUSE_AFTER_PROBLEM: Duration = Duration::from_secs(5);
 
 /// Starts the loops; they end when their tasks are aborted.
 pub(crate) fn start(tasks: &mut JoinSet<()>, parts: &Arc<Parts>, in_flight: &Arc<InFlight>) {
     tasks.spawn(sweep_loop(Arc::clone(parts)));
+    tasks.spawn(backlog_loop(Arc::clone(parts)));
     tasks.spawn(house_loop(Arc::clone(parts)));
     tasks.spawn(cancel_loop(Arc::clone(parts), Arc::clone(in_flight)));
+}
+
+/// Fans events out until the process stops: when events are recorded here or
+/// elsewhere, and by a poll that suffices alone. Passes that the database fails are
+/// further and further apart.
+pub(crate) async fn relay_loop(parts: Arc<Parts>, mut stop: watch::Receiver<bool>) {
+    let signal = parts.wakes.events();
+    let mut failures = 0;
+    loop {
+        let wait = match relay::pass(&parts).await {
+            Ok(_) => {
+                failures = 0;
+                parts.settings.poll
+            }
+            Err(problem) => {
+                failures += 1;
+                tracing::warn!(%problem, failures, "events could not be fanned out; they wait");
+                Duration::from_millis(pause(failures, parts.terms.draw()).0.unsigned_abs())
+            }
+        };
+        tokio::select! {
+            () = signal.notified(), if failures == 0 => {}
+            () = tokio::time::sleep(wait) => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+async fn backlog_loop(parts: Arc<Parts>) {
+    loop {
+        if let Err(problem) = relay::watch_backlog(&parts).await {
+            tracing::warn!(%problem, "the backlog of events could not be looked at");
+        }
+        tokio::time::sleep(BACKLOG_EVERY).await;
+    }
 }
 
 async fn sweep_loop(parts: Arc<Parts>) {
@@ -49,7 +89,7 @@ pub(crate) async fn sweep(parts: &Parts) -> Result<usize, StoreError> {
             tracing::warn!(job = %job.id, kind = %job.kind, state = job.state.name().as_str(), "a worker was lost; its attempt is unknown");
             match job.state {
                 State::Waiting { .. } => parts.wakes.queue(&job.queue).notify_one(),
-                _ => parts.wakes.settled(job.id),
+                _ => parts.wakes.settled(job.id.0),
             }
         }
         ended += changes.len();
@@ -100,13 +140,14 @@ pub(crate) async fn keep_house(parts: &Parts) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn due_to_go(parts: &Parts, now: Time) -> [Prune; 5] {
+fn due_to_go(parts: &Parts, now: Time) -> [Prune; 6] {
     let kept = &parts.settings.retention;
     [
         Prune::Finished(StateName::Completed, now - kept.completed),
         Prune::Finished(StateName::Discarded, now - kept.discarded),
         Prune::Finished(StateName::Cancelled, now - kept.cancelled),
         Prune::Keys(now),
+        Prune::Events(now - kept.events),
         Prune::Facts(now - kept.facts),
     ]
 }

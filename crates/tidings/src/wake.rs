@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tidings_core::id::JobId;
 use tokio::sync::{Notify, mpsc, watch};
+use uuid::Uuid;
 
 /// Least time between two messages to other processes.
 const ANNOUNCE_GAP: Duration = Duration::from_millis(5);
@@ -30,7 +31,8 @@ pub(crate) struct Wakes {
 #[derive(Default)]
 struct Inner {
     queues: Mutex<HashMap<String, Arc<Notify>>>,
-    waiters: Mutex<HashMap<JobId, Vec<Arc<Notify>>>>,
+    events: Arc<Notify>,
+    waiters: Mutex<HashMap<Uuid, Vec<Arc<Notify>>>>,
     /// Changes whenever somebody asked to cancel a running job.
     cancelled: watch::Sender<()>,
     elsewhere: Mutex<Elsewhere>,
@@ -41,8 +43,8 @@ struct Inner {
 /// What has to be known so that waiters in other processes are told.
 #[derive(Default)]
 struct Elsewhere {
-    awaited: HashSet<JobId>,
-    settled_lately: VecDeque<JobId>,
+    awaited: HashSet<Uuid>,
+    settled_lately: VecDeque<Uuid>,
 }
 
 impl Wakes {
@@ -75,22 +77,33 @@ impl Wakes {
         self.tell(Wake::Queue(queue.to_owned()));
     }
 
+    /// The signal that there may be events to fan out.
+    pub(crate) fn events(&self) -> Arc<Notify> {
+        Arc::clone(&self.inner.events)
+    }
+
+    /// Events were recorded.
+    pub(crate) fn recorded(&self) {
+        self.inner.events.notify_one();
+        self.tell(Wake::Events);
+    }
+
     /// Somebody asked to cancel a running job.
     pub(crate) fn cancel(&self, id: JobId) {
         self.inner.cancelled.send_replace(());
         self.tell(Wake::Cancel(id));
     }
 
-    /// A job has finished, or is held.
-    pub(crate) fn settled(&self, id: JobId) {
+    /// A job has finished or is held, or an event is fanned out.
+    pub(crate) fn settled(&self, id: Uuid) {
         self.inner.wake_waiters(id);
         if lock(&self.inner.elsewhere).settled(id) {
             self.tell(Wake::Settled(id));
         }
     }
 
-    /// A signal for the moment at which the job settles, here or elsewhere.
-    pub(crate) fn wait_for(&self, id: JobId) -> Arc<Notify> {
+    /// A signal for the moment at which the job or event settles, here or elsewhere.
+    pub(crate) fn wait_for(&self, id: Uuid) -> Arc<Notify> {
         let signal = Arc::new(Notify::new());
         lock(&self.inner.waiters).entry(id).or_default().push(Arc::clone(&signal));
         self.tell(Wake::Awaited(id));
@@ -98,7 +111,7 @@ impl Wakes {
     }
 
     /// Nobody waits on this signal any more.
-    pub(crate) fn forget(&self, id: JobId, signal: &Arc<Notify>) {
+    pub(crate) fn forget(&self, id: Uuid, signal: &Arc<Notify>) {
         let mut waiters = lock(&self.inner.waiters);
         if let Some(signals) = waiters.get_mut(&id) {
             signals.retain(|other| !Arc::ptr_eq(other, signal));
@@ -123,7 +136,7 @@ impl Inner {
         }
     }
 
-    fn wake_waiters(&self, id: JobId) {
+    fn wake_waiters(&self, id: Uuid) {
         for signal in lock(&self.waiters).get(&id).into_iter().flatten() {
             signal.notify_one();
         }
@@ -134,6 +147,7 @@ impl Inner {
         match wake {
             Wake::Queue(queue) => self.wake_queue(&queue),
             Wake::Settled(id) => self.wake_waiters(id),
+            Wake::Events => self.events.notify_one(),
             Wake::Cancel(_) => self.cancelled.send_modify(|()| ()),
             Wake::Awaited(id) => return lock(&self.elsewhere).awaited(id).then_some(Wake::Settled(id)),
         }
@@ -143,7 +157,7 @@ impl Inner {
 
 impl Elsewhere {
     /// A job settled here; whether somebody elsewhere waits for it.
-    fn settled(&mut self, id: JobId) -> bool {
+    fn settled(&mut self, id: Uuid) -> bool {
         if self.settled_lately.len() == SETTLED_MAX {
             self.settled_lately.pop_front();
         }
@@ -152,7 +166,7 @@ impl Elsewhere {
     }
 
     /// Somebody elsewhere waits for a job; whether it settled here just before.
-    fn awaited(&mut self, id: JobId) -> bool {
+    fn awaited(&mut self, id: Uuid) -> bool {
         if self.settled_lately.contains(&id) {
             return true;
         }
@@ -213,7 +227,7 @@ mod tests {
     #[test]
     fn who_begins_to_wait_just_after_the_end_is_told_and_who_waits_before_it_too() {
         let mut elsewhere = Elsewhere::default();
-        let [early, late] = [random::job_id(Time(0)), random::job_id(Time(0))];
+        let [early, late] = [random::job_id(Time(0)).0, random::job_id(Time(0)).0];
         assert!(!elsewhere.awaited(early), "it has not settled yet");
         assert!(elsewhere.settled(early), "somebody waits for it");
         assert!(!elsewhere.settled(late), "nobody waits for it yet");
@@ -224,8 +238,8 @@ mod tests {
     fn what_is_remembered_of_others_is_bounded() {
         let mut elsewhere = Elsewhere::default();
         for _ in 0..3 * SETTLED_MAX {
-            elsewhere.settled(random::job_id(Time(0)));
-            elsewhere.awaited(random::job_id(Time(0)));
+            elsewhere.settled(random::job_id(Time(0)).0);
+            elsewhere.awaited(random::job_id(Time(0)).0);
         }
         assert_eq!(elsewhere.settled_lately.len(), SETTLED_MAX);
         assert!(elsewhere.awaited.len() <= AWAITED_MAX);

@@ -146,6 +146,7 @@ fn retention(written: &RetentionWritten, place_of: PlaceOf<'_>) -> Result<Retent
         }
     };
     Ok(Retention {
+        events: Retention::default().events,
         completed: hours("retention.completed_hours", completed_hours, defaults.completed)?,
         discarded: hours("retention.discarded_hours", discarded_hours, defaults.discarded)?,
         cancelled: hours("retention.cancelled_hours", cancelled_hours, defaults.cancelled)?,

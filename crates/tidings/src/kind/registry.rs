@@ -3,7 +3,7 @@
 use super::{Attempt, Declaration, IntoReport, Kind, Report};
 use crate::random;
 use crate::sink::http::Trail;
-use crate::store::terms::{Terms, TermsOfKinds};
+use crate::store::terms::{KeptKind, Terms, TermsOfKinds};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -196,6 +196,17 @@ impl Registry {
     /// this process does not know the kind, or cannot read them: they might hold one.
     pub fn shown_args(&self, kind: &str, args: &str) -> Option<String> {
         self.kinds.get(kind).and_then(|kind| (kind.shown)(args))
+    }
+
+    /// What other programs may know of these kinds.
+    pub(crate) fn kept(&self) -> Vec<KeptKind> {
+        let kept = |(name, kind): (&String, &Registered)| KeptKind {
+            name: name.clone(),
+            queue: kind.queue.clone(),
+            priority: kind.priority().get(),
+            unique_states: kind.unique_states(),
+        };
+        self.kinds.iter().map(kept).collect()
     }
 
     pub(crate) fn get(&self, kind: &str) -> Option<&Registered> {

@@ -6,6 +6,7 @@
 //!
 //! Absent on purpose: a cursor. Rows that commit late would be lost behind it.
 
+pub use super::terms::KeptKind;
 use super::{Idempotency, NewJob, StoreError};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use tidings_core::event::{Event, EventId, EventType};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
 use tidings_core::time::Time;
-use tidings_core::unique::UniqueStates;
 use uuid::Uuid;
 
 /// An event to record.
@@ -81,7 +81,7 @@ pub enum Batch {
 }
 
 /// What a pass of the relay did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Passed {
     /// The events that are fanned out now, and the queues that got jobs.
     Done {
@@ -114,19 +114,6 @@ pub struct EventFilter {
     pub before: Option<EventId>,
     /// At most this many, newest first.
     pub limit: usize,
-}
-
-/// A kind that some program carries out, as other programs may know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptKind {
-    /// Its name.
-    pub name: String,
-    /// Whose workers take it.
-    pub queue: String,
-    /// 1 to 4.
-    pub priority: i16,
-    /// In which states its jobs hold their unique keys.
-    pub unique_states: UniqueStates,
 }
 
 /// What an incident is about.
@@ -213,9 +200,10 @@ pub trait EventStore: Send + Sync {
     /// How many events wait, counted up to `count_max`, and since when.
     async fn backlog(&self, count_max: u64) -> Result<Backlog, StoreError>;
 
-    /// Opens an incident, or notes that an open one was seen again.
+    /// Opens an incident under `id`, or notes that an open one of its subject was seen again.
     async fn open_incident(
         &self,
+        id: Uuid,
         source: IncidentSource,
         subject: &str,
         reason: &str,
@@ -223,7 +211,12 @@ pub trait EventStore: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Closes the open incident of a subject, if there is one.
-    async fn close_incident(&self, source: IncidentSource, subject: &str, now: Time) -> Result<(), StoreError>;
+    async fn close_incident(
+        &self,
+        source: IncidentSource,
+        subject: &str,
+        now: Time,
+    ) -> Result<(), StoreError>;
 
     /// Incidents, newest first; closed ones too if asked for.
     async fn incidents(&self, closed: bool, limit: usize) -> Result<Vec<Incident>, StoreError>;

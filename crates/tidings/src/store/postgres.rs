@@ -8,6 +8,8 @@
 //! Absent on purpose: holding a connection while a handler runs.
 
 mod connect;
+mod event_store;
+mod events;
 mod keys;
 mod listen;
 mod migrate;
@@ -30,6 +32,7 @@ use tidings_core::job::Job;
 use tidings_core::time::Time;
 use tokio_postgres::error::SqlState;
 
+pub use events::{declared as declared_in, record as record_in};
 pub use verbs::insert as insert_in;
 
 /// A database on a server.
@@ -134,6 +137,7 @@ macro_rules! on_client {
         result
     }};
 }
+use on_client;
 
 #[async_trait]
 impl Store for PostgresStore {

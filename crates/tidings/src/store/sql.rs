@@ -38,13 +38,16 @@ macro_rules! statements {
 
 statements! {
     shared: [
-        append_fact, delete_finished, delete_live, find_policy, insert_api_key, keep_policy, list_api_keys,
-        list_finished, list_live, live_args, pause_queue, paused_queues, raise_fact_horizon, resume_queue,
+        append_fact, backlog, close_incident, declare_event_type, delete_finished, delete_live, event_types,
+        find_policy, incidents, insert_api_key, keep_kind, keep_policy, keep_subscription, kept_kinds,
+        list_api_keys, list_events, list_finished, list_live, live_args, open_incident, pause_queue,
+        paused_queues, raise_fact_horizon, remove_subscription, resume_queue, save_event, subscriptions,
     ],
     by_backend: [
-        claim_jobs, find_keys, history, insert_jobs, load_finished, load_live, next_due, now_ms,
-        prune_facts, prune_finished, prune_keys, release_keys, repoint_keys, save_amended, save_finished,
-        save_live, save_revived, take_due, take_expired, take_keys,
+        claim_jobs, find_keys, history, insert_jobs, load_events, load_finished, load_live, lock_event,
+        mark_events, next_due, now_ms, prune_events, prune_facts, prune_finished, prune_keys, record_events,
+        release_keys, repoint_keys, save_amended, save_finished, save_live, save_revived, take_due,
+        take_events, take_expired, take_keys,
     ],
 }
 
@@ -55,9 +58,13 @@ fn for_sqlite(statement: &str) -> String {
 
 /// The schema, one step a file. A step that was released is never edited.
 #[cfg(feature = "postgres")]
-pub(crate) const POSTGRES_MIGRATIONS: &[&str] =
-    &[include_str!("../../sql/migrations/postgres/0001_job_layer.sql")];
+pub(crate) const POSTGRES_MIGRATIONS: &[&str] = &[
+    include_str!("../../sql/migrations/postgres/0001_job_layer.sql"),
+    include_str!("../../sql/migrations/postgres/0002_outbox.sql"),
+];
 /// The same steps for SQLite.
 #[cfg(feature = "sqlite")]
-pub(crate) const SQLITE_MIGRATIONS: &[&str] =
-    &[include_str!("../../sql/migrations/sqlite/0001_job_layer.sql")];
+pub(crate) const SQLITE_MIGRATIONS: &[&str] = &[
+    include_str!("../../sql/migrations/sqlite/0001_job_layer.sql"),
+    include_str!("../../sql/migrations/sqlite/0002_outbox.sql"),
+];

@@ -8,6 +8,8 @@
 //!
 //! Absent on purpose: wake-ups to other processes. They poll.
 
+mod event_store;
+mod events;
 mod migrate;
 mod verbs;
 mod writer;
@@ -28,6 +30,7 @@ use tidings_core::job::Job;
 use tidings_core::time::Time;
 use writer::Writer;
 
+pub use events::{declared as declared_in, record as record_in};
 pub use verbs::insert as insert_in;
 
 /// The first version without the WAL-reset fault, which can lose committed writes.

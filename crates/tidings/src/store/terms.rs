@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use tidings_core::policy::{Draw, OnUnknown, Policy};
 use tidings_core::time::Millis;
+use tidings_core::unique::UniqueStates;
 
 /// The terms on which jobs of one kind are taken.
 #[derive(Clone)]
@@ -22,6 +23,19 @@ impl fmt::Debug for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terms").field("policy", &self.policy.label()).field("lease", &self.lease).finish()
     }
+}
+
+/// A kind that some program carries out, as other programs may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptKind {
+    /// Its name.
+    pub name: String,
+    /// Whose workers take it.
+    pub queue: String,
+    /// 1 to 4.
+    pub priority: i16,
+    /// In which states its jobs hold their unique keys.
+    pub unique_states: UniqueStates,
 }
 
 /// The kinds that a process knows, and where it gets random numbers from.

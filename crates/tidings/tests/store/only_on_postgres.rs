@@ -262,7 +262,7 @@ async fn what_one_process_announces_every_other_hears() {
     let id = job().job.id;
     let many: Vec<Wake> = (0..300).map(|n| Wake::Queue(format!("queue-{n}"))).collect();
     let mut said =
-        vec![Wake::Queue("default".into()), Wake::Cancel(id), Wake::Awaited(id), Wake::Settled(id)];
+        vec![Wake::Queue("default".into()), Wake::Cancel(id), Wake::Awaited(id.0), Wake::Settled(id.0)];
     said.extend(many);
     store.announce(&said).await.unwrap();
     store.announce(&[]).await.unwrap();

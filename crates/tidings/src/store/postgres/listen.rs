@@ -101,8 +101,9 @@ fn payloads(wakes: &[Wake]) -> Vec<String> {
         let word = match wake {
             Wake::Queue(queue) => format!("q:{queue}"),
             Wake::Cancel(id) => format!("c:{id}"),
-            Wake::Awaited(id) => format!("a:{id}"),
-            Wake::Settled(id) => format!("s:{id}"),
+            Wake::Events => "e:".to_owned(),
+            Wake::Awaited(id) => format!("a:{}", id.simple()),
+            Wake::Settled(id) => format!("s:{}", id.simple()),
         };
         match payloads.last_mut() {
             Some(last) if last.len() + word.len() < PAYLOAD_BYTES_MAX => {
@@ -119,6 +120,7 @@ fn payloads(wakes: &[Wake]) -> Vec<String> {
 fn parse(payload: &str) -> impl Iterator<Item = Wake> {
     payload.split(' ').filter_map(|word| match word.split_once(':')? {
         ("q", queue) => Some(Wake::Queue(queue.to_owned())),
+        ("e", _) => Some(Wake::Events),
         ("c", id) => id.parse().ok().map(Wake::Cancel),
         ("a", id) => id.parse().ok().map(Wake::Awaited),
         ("s", id) => id.parse().ok().map(Wake::Settled),

@@ -23,7 +23,7 @@ use tokio_postgres::{IsolationLevel, Row, Transaction};
 use uuid::Uuid;
 
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
-type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 const RANKS: [i16; 4] = [1, 2, 3, 4];
 const _: () = assert!(RANKS[0] == Priority::FIRST.get() && RANKS[3] == Priority::LAST.get());
@@ -79,7 +79,7 @@ pub(super) async fn insert_batch(client: &mut Client, jobs: Vec<NewJob>) -> Resu
     Ok(inserted)
 }
 
-async fn insert_on(db: &impl Run, mut plan: Plan) -> Result<Vec<Inserted>> {
+pub(super) async fn insert_on(db: &impl Run, mut plan: Plan) -> Result<Vec<Inserted>> {
     if plan.has_keys() {
         let held = take_keys(db, &plan.idempotency_keys()).await?;
         plan.idempotency_lost(&held);
@@ -454,6 +454,7 @@ pub(super) async fn prune(client: &mut Client, what: Prune, limit: usize) -> Res
         Prune::Facts(before) => return prune_facts(client, *before, limit).await,
         Prune::Finished(state, before) => (sql::prune_finished, &[&state.as_str(), &before.0, &count(limit)]),
         Prune::Keys(before) => (sql::prune_keys, &[&before.0, &count(limit)]),
+        Prune::Events(before) => (sql::prune_events, &[&before.0, &count(limit)]),
     };
     let statement = client.prepare_cached(text).await.map_err(StoreError::from)?;
     client.execute(&statement, values).await.map_err(StoreError::from)
@@ -569,7 +570,7 @@ fn counts(row: &Row, at: usize) -> rows::Counts {
 }
 
 /// A limit as SQL takes it.
-fn count(rows: usize) -> i64 {
+pub(super) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 

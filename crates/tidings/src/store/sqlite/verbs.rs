@@ -69,7 +69,7 @@ pub fn insert(db: &Connection, jobs: Vec<NewJob>) -> Result<Vec<Inserted>> {
 }
 
 /// Tries to take each key; those that somebody else holds, with the holder.
-fn take_keys(db: &Connection, keys: &[KeyRow]) -> Result<Holders> {
+pub(super) fn take_keys(db: &Connection, keys: &[KeyRow]) -> Result<Holders> {
     let mut held = Holders::new();
     for key in keys {
         let fingerprint = key.fingerprint.map(|hash| hash.0);
@@ -364,6 +364,7 @@ pub(super) fn prune(db: &Connection, what: Prune, limit: usize) -> Result<u64> {
             ids.len()
         }
         Prune::Keys(before) => execute(db, sql::prune_keys, params![before.0, count(limit)])?,
+        Prune::Events(before) => super::events::prune(db, before, limit)?,
         Prune::Facts(before) => {
             execute(db, &sql::raise_fact_horizon, params![before.0])?;
             execute(db, sql::prune_facts, params![before.0, count(limit)])?
@@ -490,12 +491,12 @@ fn counts(row: &Row<'_>, at: usize) -> rusqlite::Result<rows::Counts> {
     })
 }
 
-fn execute(db: &Connection, text: &str, values: &[&dyn rusqlite::ToSql]) -> Result<usize> {
+pub(super) fn execute(db: &Connection, text: &str, values: &[&dyn rusqlite::ToSql]) -> Result<usize> {
     db.prepare_cached(text).and_then(|mut statement| statement.execute(values)).map_err(error)
 }
 
 /// A limit as SQL takes it.
-fn count(rows: usize) -> i64 {
+pub(super) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
