@@ -61,10 +61,14 @@ fn for_sqlite(statement: &str) -> String {
 pub(crate) const POSTGRES_MIGRATIONS: &[&str] = &[
     include_str!("../../sql/migrations/postgres/0001_job_layer.sql"),
     include_str!("../../sql/migrations/postgres/0002_outbox.sql"),
+    include_str!("../../sql/migrations/postgres/0003_sql_functions.sql"),
+    include_str!("../../sql/migrations/postgres/0004_emit_on_change.sql"),
 ];
 /// The same steps for SQLite.
 #[cfg(feature = "sqlite")]
 pub(crate) const SQLITE_MIGRATIONS: &[&str] = &[
     include_str!("../../sql/migrations/sqlite/0001_job_layer.sql"),
     include_str!("../../sql/migrations/sqlite/0002_outbox.sql"),
+    include_str!("../../sql/migrations/sqlite/0003_sql_functions.sql"),
+    include_str!("../../sql/migrations/sqlite/0004_emit_on_change.sql"),
 ];
