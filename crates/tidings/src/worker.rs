@@ -188,10 +188,10 @@ fn workers_by_queue(parts: &Parts) -> Result<Vec<(String, usize)>, WorkRefused> 
 }
 
 /// Workers hold no connection while a handler runs; the loops do, briefly: one for
-/// each queue, the report writers, the ticker.
+/// each queue, the report writers, the relay, the ticker.
 fn check_pool(pool: Option<usize>, queues: usize) -> Result<(), WorkRefused> {
     let Some(pool) = pool else { return Ok(()) };
-    let needed = queues + REPORT_LANES + 1;
+    let needed = queues + REPORT_LANES + 2;
     if needed * 2 > pool {
         return Err(WorkRefused::PoolTooSmall { queues, needed, pool, least: needed * 2 });
     }
@@ -413,8 +413,8 @@ mod tests {
     #[test]
     fn workers_do_not_start_on_a_pool_that_they_would_fill_by_more_than_half() {
         assert!(check_pool(None, 1_000).is_ok());
-        assert!(check_pool(Some(10), 2).is_ok());
-        let refusal = check_pool(Some(10), 3).unwrap_err().to_string();
-        assert!(refusal.contains("raise `pool_size` to at least 12"), "{refusal}");
+        assert!(check_pool(Some(12), 2).is_ok());
+        let refusal = check_pool(Some(12), 3).unwrap_err().to_string();
+        assert!(refusal.contains("raise `pool_size` to at least 14"), "{refusal}");
     }
 }

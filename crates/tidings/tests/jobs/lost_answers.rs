@@ -140,11 +140,29 @@ impl EventStore for Lossy {
     async fn record(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
         self.store.record(events, now).await
     }
+    async fn record_together(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        self.store.record_together(events, now).await
+    }
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
         self.store.fan_out(batch, now, plan).await
     }
-    async fn save_event(&self, read: &StoredEvent, state: &RelayState) -> Result<bool, StoreError> {
-        self.store.save_event(read, state).await
+    async fn save_event(
+        &self,
+        read: &StoredEvent,
+        state: &RelayState,
+        incident: uuid::Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.store.save_event(read, state, incident, now).await
+    }
+    async fn set_aside_unreadable(
+        &self,
+        id: EventId,
+        reason: &str,
+        incident: uuid::Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.store.set_aside_unreadable(id, reason, incident, now).await
     }
     async fn events(&self, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>, StoreError> {
         self.store.events(ids).await
