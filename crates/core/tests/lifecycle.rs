@@ -148,6 +148,16 @@ fn a_handlers_own_snooze_is_taken_as_named() {
 }
 
 #[test]
+fn a_snooze_to_a_time_that_has_passed_is_no_loop() {
+    for named in [Time(0), Time(1), Time(i64::MIN)] {
+        let mut life = Life::new();
+        life.now = Time(1_000_000);
+        life.attempt(Outcome::snooze(named, "again"), &POLICY);
+        assert_eq!(life.last_end().delay_ms, Some(1_000), "{named:?}");
+    }
+}
+
+#[test]
 fn a_job_past_its_policys_total_age_is_given_up() {
     let data: tidings_core::policy::PolicyData =
         toml::from_str("age_max_ms = 2500\njitter = \"none\"").unwrap();
