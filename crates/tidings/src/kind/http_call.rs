@@ -26,7 +26,7 @@ use tidings_core::time::{Millis, Time};
 
 /// The arguments of `http.call`.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct HttpCall {
     /// Absolute URL; `https` unless the operator allows more.
     #[serde(deserialize_with = "url")]
