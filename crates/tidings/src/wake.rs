@@ -203,3 +203,31 @@ async fn announce(store: Arc<dyn Store>, mut pending: mpsc::Receiver<Wake>) {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random;
+    use tidings_core::time::Time;
+
+    #[test]
+    fn who_begins_to_wait_just_after_the_end_is_told_and_who_waits_before_it_too() {
+        let mut elsewhere = Elsewhere::default();
+        let [early, late] = [random::job_id(Time(0)), random::job_id(Time(0))];
+        assert!(!elsewhere.awaited(early), "it has not settled yet");
+        assert!(elsewhere.settled(early), "somebody waits for it");
+        assert!(!elsewhere.settled(late), "nobody waits for it yet");
+        assert!(elsewhere.awaited(late), "it settled just before");
+    }
+
+    #[test]
+    fn what_is_remembered_of_others_is_bounded() {
+        let mut elsewhere = Elsewhere::default();
+        for _ in 0..3 * SETTLED_MAX {
+            elsewhere.settled(random::job_id(Time(0)));
+            elsewhere.awaited(random::job_id(Time(0)));
+        }
+        assert_eq!(elsewhere.settled_lately.len(), SETTLED_MAX);
+        assert!(elsewhere.awaited.len() <= AWAITED_MAX);
+    }
+}

@@ -37,8 +37,8 @@ pub struct HttpCall {
     /// Sent as they are. Those of the connection and of the signature are refused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "headers")]
     pub headers: BTreeMap<String, String>,
-    /// Any JSON value, sent as the bytes that were given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Any JSON value, `null` too, sent as the bytes that were given. No body where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "body")]
     pub body: Option<Box<RawValue>>,
     /// `whsec_…`: sign it as a Standard Webhook.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "secret")]
@@ -217,6 +217,11 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String
         headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     check_request_headers(&pairs).map_err(serde::de::Error::custom)?;
     Ok(headers)
+}
+
+/// What is there is a body: an `Option` of its own would take `null` for none.
+fn body<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

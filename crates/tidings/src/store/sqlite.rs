@@ -21,7 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidings_core::fact::Act;
 use tidings_core::id::JobId;
 use tidings_core::job::Job;
@@ -107,12 +107,39 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     connection.busy_timeout(Duration::from_millis(BUSY_MS)).map_err(error)?;
     connection
         .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
              PRAGMA mmap_size = 0; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;",
         )
         .map_err(error)?;
     connection.set_prepared_statement_cache_capacity(64);
+    use_wal(&connection)?;
     Ok(connection)
+}
+
+/// Several who open a new file at once refuse each other here at once: the busy
+/// timeout does not cover the change of the journal, so it is waited for by hand.
+fn use_wal(connection: &Connection) -> Result<(), StoreError> {
+    let give_up = Instant::now() + Duration::from_millis(BUSY_MS);
+    loop {
+        let mode =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match mode {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                return Err(StoreError::Refused(format!(
+                    "the database file cannot be used in WAL mode (it stays in mode `{mode}`): \
+                     put it on a local disk"
+                )));
+            }
+            Err(busy)
+                if busy.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                    && Instant::now() < give_up =>
+            {
+                std::thread::yield_now();
+            }
+            Err(failed) => return Err(error(failed)),
+        }
+    }
 }
 
 fn assert_version(number: i32, found: &str) -> Result<(), StoreError> {
@@ -253,7 +280,8 @@ mod tests {
 
     #[test]
     fn every_statement_prepares_on_sqlite() {
-        let mut connection = connect(Path::new(":memory:"), OpenFlags::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut connection = connect(&directory.path().join("t.db"), OpenFlags::default()).unwrap();
         migrate::run(&mut connection, sql::SQLITE_MIGRATIONS, true).unwrap();
         for (name, text) in sql::sqlite::all() {
             connection.prepare(text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));

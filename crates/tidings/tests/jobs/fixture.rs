@@ -143,7 +143,10 @@ kinds! {
 
 /// Handlers' outcomes in order; the last one repeats. It keeps who came.
 #[derive(Clone)]
-pub(crate) struct Script(Arc<Mutex<(VecDeque<Outcome>, Vec<(JobId, i64)>)>>);
+pub(crate) struct Script(Arc<Mutex<Played>>);
+
+/// What is still to come, and which attempts came.
+type Played = (VecDeque<Outcome>, Vec<(JobId, i64)>);
 
 impl Script {
     pub(crate) fn new(outcomes: impl IntoIterator<Item = Outcome>) -> Script {

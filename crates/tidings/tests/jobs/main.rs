@@ -11,6 +11,7 @@ mod claims;
 mod crashes;
 mod http_call;
 mod keys;
+mod lost_answers;
 mod outcomes;
 mod people;
 mod postgres;

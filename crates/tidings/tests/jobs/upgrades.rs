@@ -56,7 +56,6 @@ impl Kind for NewNote {
     const DECLARATION: Declaration = Declaration::new("note");
 }
 
-#[expect(clippy::unused_async, reason = "a handler")]
 async fn echo(_: (), attempt: Attempt<NewNote>) -> Outcome {
     Outcome::discard(format!("{} at {}", attempt.args.text, attempt.args.volume))
 }

@@ -157,7 +157,6 @@ async fn a_time_limit_ends_the_handler_before_the_next_attempt_begins(db: Databa
 }
 
 async fn a_panic_takes_no_worker_with_it(db: Database) {
-    #[expect(clippy::unused_async, reason = "a handler")]
     async fn panics(_: (), attempt: Attempt<Note>) -> Outcome {
         assert!(attempt.args.text != "bad", "a bug");
         Outcome::Accepted

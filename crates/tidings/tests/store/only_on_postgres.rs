@@ -164,11 +164,7 @@ async fn who_waits_too_long_for_a_connection_is_told_so() {
         let small = small.clone();
         tokio::spawn(async move { small.insert(jobs(1)).await })
     };
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while store.number(waiting).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_for_lock_waiters(&store, 1).await;
     let problem = small.now().await.unwrap_err();
     assert!(problem.is_transient() && problem.to_string().contains("pool_size"), "{problem}");
     locker.batch_execute("COMMIT").await.unwrap();
@@ -201,6 +197,35 @@ async fn a_week_of_facts_gets_a_partition_once_and_leaves_with_it() {
     store.prune(tidings::store::Prune::Facts(NOW + Millis::from_days(8)), 100).await.unwrap();
     assert_eq!(store.number(partitions).await, 3);
     assert!(store.facts(running.id).await.is_empty());
+}
+
+async fn wait_for_lock_waiters(store: &Fresh, count: i64) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while store.number(waiting).await < count {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The first fact of a week, written while the week's partition is being attached.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fact_is_taken_while_its_week_is_being_prepared() {
+    let store = postgres().await;
+    let running = store.running_one().await;
+    // Somebody reads, so that the housekeeper has to wait in the middle.
+    let reader = store.place().postgres_client().await;
+    reader.batch_execute("BEGIN; SELECT count(*) FROM tidings.fact_otherwise").await.unwrap();
+    let (keeper, writer) = (store.handle(), store.handle());
+    let keeping = tokio::spawn(async move { keeper.keep_house(NOW).await });
+    wait_for_lock_waiters(&store, 1).await;
+    let end = ended(&running, Outcome::Accepted);
+    let writing = tokio::spawn(async move { writer.save(vec![end]).await });
+    wait_for_lock_waiters(&store, 2).await;
+    reader.batch_execute("COMMIT").await.unwrap();
+
+    assert_eq!(writing.await.unwrap().unwrap(), [Saved::Yes]);
+    keeping.await.unwrap().unwrap();
+    assert_eq!(store.facts(running.id).await, ["attempt_ended"]);
 }
 
 /// A housekeeper that comes late neither fails nor loses what was written before it.
