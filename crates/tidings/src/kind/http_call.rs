@@ -107,7 +107,6 @@ fn url_without_secrets(url: &str) -> String {
     if url.query().is_some() {
         url.set_query(Some(HIDDEN));
     }
-    url.set_fragment(None);
     url.to_string()
 }
 
