@@ -39,7 +39,8 @@ macro_rules! statements {
 statements! {
     shared: [
         append_fact, delete_finished, delete_live, find_policy, insert_api_key, keep_policy, list_api_keys,
-        list_finished, list_live, live_args, pause_queue, paused_queues, raise_fact_horizon, resume_queue,
+        list_finished, list_live, live_args, pause_queue, paused_queues, raise_fact_horizon,
+        release_keys_of_job, resume_queue,
     ],
     by_backend: [
         claim_jobs, find_keys, history, insert_jobs, load_finished, load_live, next_due, now_ms,
