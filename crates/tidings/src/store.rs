@@ -149,7 +149,7 @@ pub struct Taken {
 }
 
 /// Which jobs to list. Empty text means any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct JobFilter {
     /// Only this state.
     pub state: Option<StateName>,
@@ -164,6 +164,23 @@ pub struct JobFilter {
     /// At most this many, newest first.
     pub limit: usize,
 }
+
+impl Default for JobFilter {
+    /// Any job, a page of them.
+    fn default() -> JobFilter {
+        JobFilter {
+            state: None,
+            kind: String::new(),
+            queue: String::new(),
+            tenant: String::new(),
+            before: None,
+            limit: PAGE_DEFAULT,
+        }
+    }
+}
+
+/// Rows of a list whose caller names no limit.
+const PAGE_DEFAULT: usize = 100;
 
 /// A queue that somebody paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
