@@ -72,9 +72,9 @@ async fn what_is_called_in_a_transaction_commits_and_vanishes_with_it() {
                    SELECT tidings.enqueue('note', '{}', unique_key => 'u', idempotency_key => 'i')";
         tx.batch_execute(all).await.unwrap();
         if commits {
-            tx.commit().await.unwrap()
+            tx.commit().await.unwrap();
         } else {
-            tx.rollback().await.unwrap()
+            tx.rollback().await.unwrap();
         }
         for (table, rows) in [("thing", 1), ("tidings.event", 1), ("tidings.job", 1), ("tidings.job_key", 3)]
         {

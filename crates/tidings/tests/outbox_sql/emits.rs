@@ -176,10 +176,11 @@ async fn every_type_of_column_can_be_watched() {
         .batch_execute(
             "CREATE TYPE pair AS (a int, b text);
              CREATE TABLE odd (id int, j json, b jsonb, p point, x xml, n numeric, f float8, y bytea,
-                 t timestamptz, a int[], c pair, i bigint, \"Mixed Case\" text, old text, new text, problem text,
-                 before_subject text);
+                 t timestamptz, a int[], c pair, i bigint, \"Mixed Case\" text, old text, new text,
+                 problem text, before_subject text);
              SELECT tidings.emit_on_change('odd',
-                 '{j,b,p,x,n,f,y,t,a,c,i,\"Mixed Case\",old,new,problem,before_subject}', 'note.changed', 'old || problem || odd.id')",
+                 '{j,b,p,x,n,f,y,t,a,c,i,\"Mixed Case\",old,new,problem,before_subject}', 'note.changed',
+                 'old || problem || odd.id')",
         )
         .await
         .unwrap();

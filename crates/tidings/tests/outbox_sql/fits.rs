@@ -102,7 +102,11 @@ async fn what_cannot_be_installed_is_refused_with_what_to_do() {
     let place = place().await;
     let client = place.client().await;
     client
-        .batch_execute("CREATE TABLE note (id int, title text); CREATE VIEW seen AS SELECT * FROM note")
+        .batch_execute(
+            "CREATE TABLE note (id int, title text); CREATE VIEW seen AS SELECT * FROM note;
+             CREATE TEMP TABLE passing (id int);
+             CREATE FUNCTION mine(int) RETURNS text LANGUAGE sql AS 'SELECT 1'",
+        )
         .await
         .unwrap();
     for (call, code, message) in [
@@ -144,6 +148,8 @@ async fn what_cannot_be_installed_is_refused_with_what_to_do() {
         ("'seen', '{id}', 'note.changed', 'id'", "22023", "public.seen is not a table"),
         ("NULL, '{id}', 'note.changed', 'id'", "22023", "NULL is not a table"),
         ("'tidings.job', '{id}', 'note.changed', 'id'", "22023", "name a table of your own"),
+        ("'passing', '{id}', 'note.changed', 'id'", "22023", "passing is temporary"),
+        ("'note', '{id}', 'note.changed', 'mine(id)'", "22023", "function mine(integer) does not exist"),
         ("'gone', '{id}', 'note.changed', 'id'", "42P01", "does not exist"),
     ] {
         let found = refusal(&client, &format!("SELECT tidings.emit_on_change({call})")).await;
@@ -192,7 +198,7 @@ async fn a_column_that_was_dropped_all_the_same_breaks_no_write_and_is_said() {
         "{said}"
     );
     assert!(
-        said.contains("its trigger for update is gone or disabled, so that nothing is recorded"),
+        said.contains("its trigger for update is gone or disabled, so that those are not recorded"),
         "{said}"
     );
 
