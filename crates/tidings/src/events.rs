@@ -9,7 +9,7 @@
 use crate::client::Tidings;
 use crate::enqueue::IDEMPOTENCY_KEPT;
 use crate::random;
-use crate::store::outbox::{EventFilter, Incident, IncidentSource, NewEvent, Recorded, StoredEvent};
+use crate::store::outbox::{EventFilter, Incident, NewEvent, Recorded, StoredEvent};
 use crate::store::{Idempotency, StoreError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -213,8 +213,16 @@ impl Tidings {
         }
         let declared = self.declared_names(&records).await?;
         let now = self.now();
-        let new = records.into_iter().map(|record| record.admit(&declared, now)).collect::<Result<_, _>>()?;
-        let recorded = self.write_events(new).await?;
+        let new = records
+            .into_iter()
+            .map(|record| record.admit(&declared, now))
+            .collect::<Result<Vec<NewEvent>, _>>()?;
+        let recorded = if new.len() > 1 && new.iter().any(|new| new.idempotency.is_some()) {
+            // By itself: one key that was used for something else undoes all of it.
+            self.parts.store.record_together(new, now).await?
+        } else {
+            self.write_events(new).await?
+        };
         self.parts.wakes.recorded();
         recorded.into_iter().map(receipt).collect()
     }
@@ -264,10 +272,9 @@ impl Tidings {
         let stored = self.event(id).await?.ok_or(RecordRefused::NoSuchEvent(id))?;
         let now = self.now();
         let state = stored.state.requeued(now).ok_or(RecordRefused::NotPoisoned(id))?;
-        if !self.parts.store.save_event(&stored, &state).await? {
+        if !self.parts.store.save_event(&stored, &state, random::job_id(now).0, now).await? {
             return Err(RecordRefused::NotPoisoned(id));
         }
-        self.parts.store.close_incident(IncidentSource::Event, &id.to_string(), now).await?;
         self.parts.wakes.recorded();
         Ok(())
     }
