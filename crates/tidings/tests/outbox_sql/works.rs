@@ -70,7 +70,7 @@ async fn a_wake_reaches_whoever_listens_and_nothing_else_announces() {
     let client = place.client().await;
     // What it says to itself when it begins to listen comes before this.
     client.batch_execute("SELECT pg_notify('tidings', 'q:the-start')").await.unwrap();
-    while heard.recv().await != Some(Wake::Queue("the-start".into())) {}
+    while heard.recv().await.expect("the channel is open") != Wake::Queue("the-start".into()) {}
     // A notification would come before the one that ends this test.
     client
         .batch_execute(
