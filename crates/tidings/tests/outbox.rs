@@ -12,6 +12,8 @@ macro_rules! on_both {
             use $open as open;
             #[path = "outbox/fans_out.rs"]
             mod fans_out;
+            #[path = "outbox/routing.rs"]
+            mod routing;
         }
     };
 }

@@ -16,16 +16,38 @@ const BODY_READ_MAX: Duration = Duration::from_secs(10);
 
 /// Reads the body as a JSON document.
 pub(super) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    parse(&json(request, BODY_BYTES_MAX).await?)
+}
+
+/// One, or several in a JSON array.
+pub(super) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+/// As [`read`], where the body may be an array of at most `bytes_max` bytes in all.
+pub(super) async fn read_one_or_many<T: DeserializeOwned>(
+    request: Request,
+    bytes_max: usize,
+) -> Result<OneOrMany<T>, Problem> {
+    let bytes = json(request, bytes_max).await?;
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return parse(&bytes).map(OneOrMany::Many);
+    }
+    parse(&bytes).map(OneOrMany::One)
+}
+
+async fn json(request: Request, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let (head, body) = request.into_parts();
-    let bytes = bytes(body).await?;
+    let bytes = bytes(body, bytes_max).await?;
     check_type(&head.headers)?;
-    parse(&bytes)
+    Ok(bytes)
 }
 
 /// As [`read`], where no body means that nothing is said.
 pub(super) async fn read_if_any<T: DeserializeOwned + Default>(request: Request) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    let bytes = bytes(body).await?;
+    let bytes = bytes(body, BODY_BYTES_MAX).await?;
     if bytes.is_empty() {
         return Ok(T::default());
     }
@@ -33,13 +55,13 @@ pub(super) async fn read_if_any<T: DeserializeOwned + Default>(request: Request)
     parse(&bytes)
 }
 
-async fn bytes(body: Body) -> Result<Vec<u8>, Problem> {
-    let collect = Limited::new(body, BODY_BYTES_MAX).collect();
+async fn bytes(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let collect = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_READ_MAX, collect).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let detail = format!(
-                "the body has more than {BODY_BYTES_MAX} bytes; store large data elsewhere and send a reference"
+                "the body has more than {bytes_max} bytes; store large data elsewhere and send a reference"
             );
             Err(Problem::new(Sort::BodyTooLarge, detail))
         }

@@ -36,6 +36,12 @@ pub enum Recorded {
     KeyReused(EventId),
 }
 
+impl Recorded {
+    pub(crate) const fn is_refused(&self) -> bool {
+        matches!(self, Recorded::KeyReused(_))
+    }
+}
+
 /// An event as it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
@@ -162,6 +168,10 @@ pub trait EventStore: Send + Sync {
     /// Records all of them in one transaction, except those whose idempotency key
     /// was used before.
     async fn record(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError>;
+
+    /// As [`EventStore::record`], or nothing at all where a key was used for something
+    /// else: the answers then say which.
+    async fn record_whole(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError>;
 
     /// One pass: locks events, has them planned, inserts the jobs and marks the
     /// events, all in one transaction. An event is fanned out by one caller only.

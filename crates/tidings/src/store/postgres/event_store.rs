@@ -20,6 +20,10 @@ impl EventStore for PostgresStore {
         on_client!(self, client => events::record_batch(client, new.clone(), now))
     }
 
+    async fn record_whole(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        on_client!(self, client => events::record_whole(client, new.clone(), now))
+    }
+
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
         on_client!(self, client => events::fan_out(client, batch, now, &*plan))
     }

@@ -51,6 +51,19 @@ pub(super) async fn record_batch(
     Ok(recorded)
 }
 
+/// All, or none where one is refused.
+pub(super) async fn record_whole(
+    client: &mut Client,
+    events: Vec<NewEvent>,
+    now: Time,
+) -> Result<Vec<Recorded>> {
+    let tx = client.transaction().await.map_err(StoreError::from)?;
+    let recorded = record_on(&tx, events, now).await?;
+    let end = if recorded.iter().any(Recorded::is_refused) { tx.rollback().await } else { tx.commit().await };
+    end.map_err(StoreError::from)?;
+    Ok(recorded)
+}
+
 async fn record_on(db: &impl Run, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>> {
     let held = take_keys(db, &rows::event_keys(&events)).await?;
     let (answers, new) = rows::recorded(events, &held);

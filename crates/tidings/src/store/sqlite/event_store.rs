@@ -7,7 +7,7 @@ use crate::store::outbox::{
     StoredEvent,
 };
 use async_trait::async_trait;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidings_core::event::{EventId, EventType};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
@@ -18,6 +18,21 @@ use uuid::Uuid;
 impl EventStore for SqliteStore {
     async fn record(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
         self.writer.write(move |db| events::record(db, new, now)).await
+    }
+
+    async fn record_whole(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        let refused = Arc::new(OnceLock::new());
+        let answers = Arc::clone(&refused);
+        let written = self.writer.write(move |db| {
+            let recorded = events::record(db, new, now)?;
+            if recorded.iter().any(Recorded::is_refused) {
+                // An error takes back what was written for this caller.
+                return Err(StoreError::Refused(format!("{:?}", answers.get_or_init(|| recorded))));
+            }
+            Ok(recorded)
+        });
+        let written = written.await;
+        refused.get().cloned().map_or(written, Ok)
     }
 
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
