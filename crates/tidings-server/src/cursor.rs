@@ -37,7 +37,8 @@ mod tests {
         let event: EventId = "evt_0198c0de000070008000000000000001".parse().unwrap();
         assert_eq!((parse(&after(id)), parse_event(&after_event(event))), (Some(id), Some(event)));
         assert_eq!((parse(&after_event(event)), parse_event(&after(id))), (None, None));
-        for bad in ["", "a", "e", "b0198c0de000070008000000000000001", "job_0198c0de000070008000000000000001"] {
+        for bad in ["", "a", "e", "b0198c0de000070008000000000000001", "job_0198c0de000070008000000000000001"]
+        {
             assert_eq!((parse(bad), parse_event(bad)), (None, None));
         }
     }

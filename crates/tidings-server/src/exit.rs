@@ -38,7 +38,10 @@ impl Exit {
         (Exit::NotFound, "There is no such job, queue, event or subscription."),
         (Exit::Conflict, "It exists, and its state does not allow what was asked."),
         (Exit::Unavailable, "The database is not there, or cannot be read or written."),
-        (Exit::StillInFlight, "`--wait` ended before the job did, or before the event was fanned out. It goes on."),
+        (
+            Exit::StillInFlight,
+            "`--wait` ended before the job did, or before the event was fanned out. It goes on.",
+        ),
         (
             Exit::NotAccepted,
             "The job that `--wait` waited for was discarded, cancelled or held; or the event was set aside.",

@@ -214,7 +214,9 @@ impl From<RecordRefused> for Problem {
             RecordRefused::Store(error) => error.into(),
             RecordRefused::Event(refused) => refused.into(),
             RecordRefused::Route(refused) => refused.into(),
-            RecordRefused::InBatch { index, refused } => Problem::from(*refused).within(&format!("[{index}]")),
+            RecordRefused::InBatch { index, refused } => {
+                Problem::from(*refused).within(&format!("[{index}]"))
+            }
             RecordRefused::Unserializable(_) => Problem::new(Sort::InvalidField, detail).field("data"),
             RecordRefused::KeyReused(id) => Problem::new(Sort::IdempotencyKeyReused, detail)
                 .field("key")
@@ -249,7 +251,9 @@ impl From<RouteRefused> for Problem {
         let problem = Problem::new(Sort::InvalidField, refused.to_string());
         match refused {
             RouteRefused::BadPattern(_) => problem.field("pattern"),
-            RouteRefused::MatchesNothing { known, .. } => problem.field("pattern").with("known", names(&known)),
+            RouteRefused::MatchesNothing { known, .. } => {
+                problem.field("pattern").with("known", names(&known))
+            }
             RouteRefused::NobodyTakesIt { .. } => problem.field("becomes"),
             RouteRefused::BadSubscription { .. } => problem,
         }

@@ -50,7 +50,7 @@ pub(super) async fn list(State(api): Shared, query: Result<Query<ListQuery>, Que
     let ListQuery { state, r#type: type_name, subject, tenant, limit, cursor } = query;
     let asked = Asked { state, type_name, subject, tenant, limit, cursor };
     let found = event_listing::page(api.tidings(), asked).await?;
-    page::answer(&found, "/v1/events", &next, found.next_cursor.as_deref())
+    page::response(&found, "/v1/events", &next, found.next_cursor.as_deref())
 }
 
 /// One event with what each subscription made of it; with `?wait=SECONDS` once it is

@@ -42,7 +42,7 @@ pub(super) async fn list(State(api): Shared, query: Result<Query<ListQuery>, Que
     ]);
     let ListQuery { state, kind, queue, tenant, limit, cursor } = query;
     let found = listing::page(api.tidings(), Asked { state, kind, queue, tenant, limit, cursor }).await?;
-    page::answer(&found, "/v1/jobs", &next, found.next_cursor.as_deref())
+    page::response(&found, "/v1/jobs", &next, found.next_cursor.as_deref())
 }
 
 /// One job with its attempts; with `?wait=SECONDS` once it has settled, or after that time.

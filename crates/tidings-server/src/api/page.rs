@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 /// The page of the list at `path`; the next one is the same question with the cursor.
-pub(super) fn answer(page: &impl Serialize, path: &str, question: &str, cursor: Option<&str>) -> Answer {
+pub(super) fn response(page: &impl Serialize, path: &str, question: &str, cursor: Option<&str>) -> Answer {
     let mut response = answer::json(StatusCode::OK, page)?;
     if let Some(cursor) = cursor {
         let link = format!("<{path}?{question}cursor={cursor}>; rel=\"next\"");

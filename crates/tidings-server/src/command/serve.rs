@@ -3,7 +3,7 @@
 use super::Context;
 use crate::api::{Api, SharedWorkers};
 use crate::api_key::{self, FirstKey, Keys};
-use crate::config::Config;
+use crate::config::{Config, Declarations};
 use crate::database::{self, Schema};
 use crate::exit::Exit;
 use crate::http_server;
@@ -12,6 +12,7 @@ use crate::stop;
 use hyper_util::service::TowerToHyperService;
 use serde::Serialize;
 use std::net::SocketAddr;
+use tidings::{RecordRefused, Tidings};
 use tokio::net::TcpListener;
 
 /// What is said at the start.
@@ -37,6 +38,7 @@ pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Probl
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let tidings = database::open(&config, Schema::Migrate).await?;
     let first_key = api_key::first(&tidings, config.admin_key.as_deref()).await?;
+    declare(&tidings, &config.declarations).await?;
     let workers = SharedWorkers::of(tidings.work().await?);
     let started = started(&config, address, tidings.queues().iter(), first_key);
     context.style.result(|| started.text(), &started)?;
@@ -56,6 +58,23 @@ pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Probl
     tokio::join!(serving, working);
     tracing::info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Declares what the configuration says. Nothing is carried out before: a subscription
+/// that cannot be must not be found out by its events.
+async fn declare(tidings: &Tidings, declarations: &Declarations) -> Result<(), Problem> {
+    let Declarations { types, subscriptions, place } = declarations;
+    let refused = |refused: RecordRefused| match refused {
+        RecordRefused::Store(error) => error.into(),
+        other => Problem::new(Sort::BadConfiguration, format!("{place}: {other}")).field("subscriptions"),
+    };
+    if !types.is_empty() {
+        tidings.declare(types, &[]).await.map_err(refused)?;
+    }
+    if !subscriptions.is_empty() {
+        tidings.subscribe(subscriptions).await.map_err(refused)?;
+    }
+    Ok(())
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Problem> {

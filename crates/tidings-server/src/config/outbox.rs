@@ -42,7 +42,8 @@ fn once<T: Clone>(
     let mut seen = BTreeSet::new();
     match entries.iter().position(|entry| !seen.insert(name(entry))) {
         Some(index) => {
-            let problem = format!("has the name `{}`, which another one has; keep one", name(&entries[index]));
+            let problem =
+                format!("has the name `{}`, which another one has; keep one", name(&entries[index]));
             Err(refused(&place_of(list), &format!("{list}[{index}]"), &problem))
         }
         None => Ok(entries.to_vec()),

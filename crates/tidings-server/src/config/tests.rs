@@ -234,7 +234,10 @@ fn a_refusal_names_place_field_and_what_to_write() {
         ("[kinds.\"http.call\"]\npolicy = \"nice\"", "there are default, mail, webhook"),
         ("[policies.p]\nattempts = 0", "attempts is 0"),
         ("[policies.webhook]\nattempts = 3", "has the name of a preset"),
-        ("[[event_types]]\nname = \"Note\"", "`event_types[0].name` cannot be taken: `Note` is not an event type"),
+        (
+            "[[event_types]]\nname = \"Note\"",
+            "`event_types[0].name` cannot be taken: `Note` is not an event type",
+        ),
         ("[[event_types]]\nname = \"a\"\nexposure = \"public\"", "`event_types[0].exposure` cannot be taken"),
         ("[[event_types]]\nname = \"a\"\n[[event_types]]\nname = \"a\"", "`event_types[1]` has the name `a`"),
         ("[[subscriptions]]\nname = \"s\"\npattern = \"a\"", "must have one of `job` and `expanded`"),

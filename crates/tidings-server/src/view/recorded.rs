@@ -3,12 +3,12 @@
 use crate::instant;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tidings::Tidings;
 use tidings::core::job::StateName;
 use tidings::core::relay::RelayState;
 use tidings::routing::{Decided, Decision, MadeJob};
 use tidings::store::StoreError;
 use tidings::store::outbox::StoredEvent;
-use tidings::Tidings;
 
 /// An event without its data and decisions.
 #[derive(Debug, Serialize)]
@@ -113,10 +113,7 @@ impl RecordedLine {
 }
 
 impl RecordedDocument {
-    pub(crate) async fn of(
-        stored: &StoredEvent,
-        tidings: &Tidings,
-    ) -> Result<RecordedDocument, StoreError> {
+    pub(crate) async fn of(stored: &StoredEvent, tidings: &Tidings) -> Result<RecordedDocument, StoreError> {
         let decisions = tidings.decisions(stored).await?;
         let subscriptions: Vec<DecisionDocument> = decisions.into_iter().map(DecisionDocument::of).collect();
         let verdict = RecordedVerdict { text: verdict(stored, &subscriptions) };
@@ -173,7 +170,8 @@ fn verdict(stored: &StoredEvent, decisions: &[DecisionDocument]) -> String {
     let id = stored.event.id;
     match &stored.state {
         RelayState::FannedOut { .. } => {
-            let jobs: usize = decisions.iter().filter_map(|decision| decision.jobs.as_ref()).map(Vec::len).sum();
+            let jobs: usize =
+                decisions.iter().filter_map(|decision| decision.jobs.as_ref()).map(Vec::len).sum();
             match jobs {
                 0 => "Fanned out; it became no job of its own. Nothing to do.".to_owned(),
                 1 => "Fanned out into 1 job. Nothing to do.".to_owned(),
@@ -197,5 +195,9 @@ fn verdict(stored: &StoredEvent, decisions: &[DecisionDocument]) -> String {
 }
 
 fn problems(decisions: &[DecisionDocument]) -> String {
-    decisions.iter().filter_map(|decision| decision.problem.as_ref()).map(|problem| format!(" {problem}.")).collect()
+    decisions
+        .iter()
+        .filter_map(|decision| decision.problem.as_ref())
+        .map(|problem| format!(" {problem}."))
+        .collect()
 }
