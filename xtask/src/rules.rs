@@ -7,6 +7,7 @@
 //! Absent on purpose: exceptions in the code that a rule reads. Whoever needs
 //! one adds a line with its reason to the table of the rule.
 
+mod cases;
 mod ci;
 mod imports;
 mod manifests;
@@ -31,6 +32,7 @@ const RULES: &[Rule] = &[
     statements::RULE,
     modules::RULE,
     pages::RULE,
+    cases::RULE,
     traces::RULE,
     ci::RULE,
 ];

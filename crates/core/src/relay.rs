@@ -24,6 +24,9 @@ pub enum RelayState {
         due_at: Time,
         /// Failures of its own so far.
         failures: u32,
+        /// What went wrong last, if anything did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Its jobs are there.
     FannedOut {
@@ -57,13 +60,16 @@ impl RelayState {
         if failures >= FAILURES_MAX {
             return RelayState::Poisoned { at: now, reason: text::reason(reason) };
         }
-        RelayState::Waiting { due_at: now + pause(failures, draw), failures }
+        let reason = Some(text::reason(reason));
+        RelayState::Waiting { due_at: now + pause(failures, draw), failures, reason }
     }
 
     /// Put back by hand. `None`: it is not set aside.
     pub fn requeued(&self, now: Time) -> Option<RelayState> {
         match self {
-            RelayState::Poisoned { .. } => Some(RelayState::Waiting { due_at: now, failures: 0 }),
+            RelayState::Poisoned { .. } => {
+                Some(RelayState::Waiting { due_at: now, failures: 0, reason: None })
+            }
             RelayState::Waiting { .. } | RelayState::FannedOut { .. } => None,
         }
     }
@@ -121,15 +127,17 @@ mod tests {
 
     #[test]
     fn an_event_that_fails_waits_longer_each_time_and_is_set_aside_after_ten() {
-        let mut state = RelayState::Waiting { due_at: Time(0), failures: 0 };
+        let mut state = RelayState::Waiting { due_at: Time(0), failures: 0, reason: None };
         let mut waits = Vec::new();
-        while let RelayState::Waiting { due_at, .. } = &state {
+        while let RelayState::Waiting { due_at, reason, .. } = &state {
+            assert_eq!(reason.as_deref(), (due_at.0 > 0).then_some("no such kind"));
             waits.push(due_at.0 / 1_000);
             state = state.failed("no such kind", Time(0), Draw::MIDDLE);
         }
         assert_eq!(waits, [0, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
         assert_eq!(state, RelayState::Poisoned { at: Time(0), reason: "no such kind".into() });
-        assert_eq!(state.requeued(Time(9)), Some(RelayState::Waiting { due_at: Time(9), failures: 0 }));
+        let again = RelayState::Waiting { due_at: Time(9), failures: 0, reason: None };
+        assert_eq!(state.requeued(Time(9)), Some(again));
         assert_eq!(RelayState::FannedOut { at: Time(0) }.requeued(Time(9)), None);
     }
 

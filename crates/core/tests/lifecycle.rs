@@ -235,6 +235,24 @@ fn cancel_and_accepted_leave_one_end_state_in_either_order() {
     assert_eq!(life.job.state.name(), StateName::Cancelled, "a cancelled job is not tried again");
 }
 
+/// CW11: the worker died before it heard of the cancel.
+#[test]
+fn a_job_whose_worker_is_lost_after_a_cancel_is_cancelled_and_never_sent_again() {
+    for on_unknown in [OnUnknown::Retry, OnUnknown::Hold] {
+        let mut life = Life::new();
+        let attempt = life.start(on_unknown);
+        life.tell(Command::Cancel(act())).unwrap();
+        life.now = life.now + LEASE;
+        life.tell(Command::Sweep { policy: &POLICY, draw: Draw(0) }).unwrap();
+        assert_eq!(
+            (life.last_end().outcome, life.last_end().next),
+            (AttemptOutcome::Unknown, Next::Cancelled)
+        );
+        life.report(attempt, Ended::Returned(Outcome::Accepted), &POLICY).unwrap();
+        assert_eq!(life.job.state.name(), StateName::Completed, "it happened all the same");
+    }
+}
+
 #[test]
 fn a_released_claim_leaves_everything_but_the_claim_number_as_it_was() {
     let mut life = Life::new();

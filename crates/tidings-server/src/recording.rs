@@ -43,4 +43,4 @@ impl RecordedReceipt {
     }
 }
 
-const WAITING: &str = RelayState::Waiting { due_at: tidings::Time(0), failures: 0 }.as_str();
+const WAITING: &str = RelayState::Waiting { due_at: tidings::Time(0), failures: 0, reason: None }.as_str();

@@ -61,6 +61,8 @@ pub(crate) async fn execute(kind: &Registered, stored: &Stored, mut reins: Reins
     let mut run = Box::pin(AssertUnwindSafe(async move { handler(raw).await }).catch_unwind());
     let limit = Duration::from_millis(kind.time_limit.0.unsigned_abs());
     let end = tokio::select! {
+        // What a handler has said counts, also when it was about to be stopped.
+        biased;
         ended = &mut run => match ended {
             Ok(Report { outcome, mut evidence }) => {
                 evidence.http = evidence.http.or_else(|| trail.evidence().map(Box::new));
@@ -118,10 +120,15 @@ fn effect_so_far(trail: &Trail) -> Effect {
     if trail.nothing_was_sent() { Effect::None } else { Effect::Possible }
 }
 
+/// A panic is retryable, like any error that nobody classified; but not over a
+/// request of which a byte has left: that may have happened.
 fn panicked(trail: &Trail, panic: &(dyn Any + Send)) -> End {
     let http = trail.evidence().map(Box::new);
+    let message = panic_message(panic);
+    let outcome =
+        if trail.something_was_sent() { Outcome::unknown(message) } else { Outcome::retryable(message) };
     let evidence = Evidence { effect: effect_so_far(trail), failure_kind: Some(FailureKind::Panic), http };
-    End { ended: Ended::Returned(Outcome::retryable(panic_message(panic))), evidence }
+    End { ended: Ended::Returned(outcome), evidence }
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
@@ -232,6 +239,65 @@ pub(crate) fn announce(parts: &Parts, job: &Job, after: &State) {
         State::Running { .. } => {}
         State::Held | State::Completed { .. } | State::Discarded { .. } | State::Cancelled { .. } => {
             parts.wakes.settled(job.id.0);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::kind::{Attempt, Declaration, Kind};
+    use crate::sink::http::{HttpRequest, HttpSink, HttpSinkConfig};
+    use crate::testing::{perform, take_one, throw_away};
+    use crate::{Preset, Tidings};
+    use serde::{Deserialize, Serialize};
+    use testkit::receiver::{Receiver, Step};
+    use tidings_core::guard::GuardRules;
+
+    #[derive(Serialize, Deserialize)]
+    struct Call {
+        url: String,
+    }
+
+    impl Kind for Call {
+        const DECLARATION: Declaration = Declaration::new("call").policy(Preset::Default);
+    }
+
+    async fn sends_and_panics(sink: HttpSink, attempt: Attempt<Call>) -> Outcome {
+        let (method, url) = (http::Method::POST, attempt.args.url);
+        let request = HttpRequest { method, url, headers: Vec::new(), body: bytes::Bytes::new() };
+        sink.send(request, attempt.started_at, &attempt.trail).await;
+        panic!("after the request")
+    }
+
+    #[tokio::test]
+    async fn a_panic_after_a_request_has_left_is_unknown_and_before_it_is_retryable() {
+        let guard = GuardRules { allow_private: true, ..GuardRules::default() };
+        let sink = HttpSink::new(HttpSinkConfig { guard, ..HttpSinkConfig::default() }).unwrap();
+        let tidings = throw_away(Tidings::builder().kind(sink, sends_and_panics)).await;
+        let receiver = Receiver::start([Step::status(200)]).await;
+        for (url, effect) in [(receiver.url("/"), Effect::Possible), ("nowhere".into(), Effect::None)] {
+            let report = perform(&tidings, Call { url }).await;
+            assert_eq!(report.evidence.effect, effect);
+            assert_eq!(report.evidence.failure_kind, Some(FailureKind::Panic));
+            let unknown = matches!(report.outcome, Outcome::Unknown(_));
+            assert_eq!(unknown, effect == Effect::Possible, "{:?}", report.outcome);
+        }
+    }
+
+    /// Without an order the two would be drawn for: 64 times the same is no luck.
+    #[tokio::test]
+    async fn what_a_handler_has_said_counts_although_it_was_about_to_be_stopped() {
+        let accepts = |(), _: Attempt<Call>| std::future::ready(Outcome::Accepted);
+        let tidings = throw_away(Tidings::builder().kind((), accepts)).await;
+        tidings.enqueue(Call { url: String::new() }).await.unwrap();
+        let stored = take_one(&tidings).await.unwrap().unwrap();
+        let kind = tidings.registry().get("call").unwrap();
+        for _ in 0..64 {
+            let reins = Reins { cancelled: Arc::new(Notify::new()), stopped: watch::channel(true).1 };
+            reins.cancelled.notify_one();
+            let end = execute(kind, &stored, reins).await;
+            assert_eq!(end.ended, Ended::Returned(Outcome::Accepted));
         }
     }
 }

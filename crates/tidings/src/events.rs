@@ -9,7 +9,7 @@
 use crate::client::Tidings;
 use crate::enqueue::IDEMPOTENCY_KEPT;
 use crate::random;
-use crate::store::outbox::{EventFilter, Incident, IncidentSource, NewEvent, Recorded, StoredEvent};
+use crate::store::outbox::{EventFilter, Incident, NewEvent, Recorded, StoredEvent};
 use crate::store::{Idempotency, StoreError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -235,9 +235,9 @@ impl Tidings {
         let declared = self.declared_names(&records).await?;
         let now = self.now();
         let new = each(records, |record| record.admit(&declared, now))?;
-        let recorded = if new.iter().any(|new| new.idempotency.is_some()) {
-            // Not with others' events: a key that was used for something else undoes all.
-            self.parts.store.record_whole(new, now).await?
+        let recorded = if new.len() > 1 && new.iter().any(|new| new.idempotency.is_some()) {
+            // By itself: one key that was used for something else undoes all of it.
+            self.parts.store.record_together(new, now).await?
         } else {
             self.write_events(new).await?
         };
@@ -290,10 +290,9 @@ impl Tidings {
         let stored = self.event(id).await?.ok_or(RecordRefused::NoSuchEvent(id))?;
         let now = self.now();
         let state = stored.state.requeued(now).ok_or(RecordRefused::NotPoisoned(id))?;
-        if !self.parts.store.save_event(&stored, &state).await? {
+        if !self.parts.store.save_event(&stored, &state, random::job_id(now).0, now).await? {
             return Err(RecordRefused::NotPoisoned(id));
         }
-        self.parts.store.close_incident(IncidentSource::Event, &id.to_string(), now).await?;
         self.parts.wakes.recorded();
         Ok(())
     }

@@ -2,9 +2,12 @@
 //!
 //! A function, not data, because who the receivers are is the expander's own affair.
 //! It is called inside the relay's transaction: it must be quick, and must not wait.
+//! One that panics is one that failed: the event waits and says so.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidings_core::event::Event;
 
@@ -42,8 +45,15 @@ impl Expanders {
             let known = self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             format!("this program has no expander `{name}`; it has: {known}")
         })?;
-        expand(event)
+        // A panic would take the thread with it that writes for everybody.
+        catch_unwind(AssertUnwindSafe(|| expand(event)))
+            .unwrap_or_else(|panic| Err(format!("the expander panicked: {}", panic_text(&*panic))))
     }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
 }
 
 impl fmt::Debug for Expanders {

@@ -9,17 +9,19 @@
 //! aside with an incident, and blocks nobody.
 
 use crate::enqueue::relayed;
-use crate::expand::Expanders;
+use crate::expand::{Expanded, Expanders};
 use crate::parts::Parts;
 use crate::random;
-use crate::store::outbox::{Batch, FanOut, IncidentSource, KeptKind, Passed, Plan, StoredEvent};
+use crate::store::outbox::{
+    Batch, FanOut, IncidentSource, KeptKind, Known, Passed, Plan, StoredEvent, Unplanned,
+};
 use crate::store::{NewJob, StoreError};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidings_core::event::{Event, EventId};
 use tidings_core::id::JobId;
 use tidings_core::limits::RELAY_BATCH_MAX;
+use tidings_core::payload;
 use tidings_core::relay::{BACKLOG_WAITING_MAX, RelayState};
 use tidings_core::route::{self, Becomes, Subscription, Verdict};
 use tidings_core::time::Time;
@@ -34,40 +36,53 @@ struct Became<'a> {
     jobs: Vec<JobId>,
 }
 
-/// Routes and makes the jobs. What it needs of the database is read before the pass.
+/// Routes and makes the jobs.
 struct Planner {
-    subscriptions: Vec<Subscription>,
-    kinds: BTreeMap<String, KeptKind>,
     expanders: Expanders,
 }
 
 /// Fails on purpose: whoever asks learns which events a pass would take.
 struct Peek;
 
+/// What one batch came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batched {
+    /// Events whose jobs are there now.
+    pub(crate) fanned_out: usize,
+    /// It was full, or rows were in its way: there may be more that is due.
+    pub(crate) more: bool,
+    /// What this program lacks, so that it left the events to another one.
+    pub(crate) lacks: Option<String>,
+}
+
 /// Fans out whatever is due, until nothing is; how many events.
 pub(crate) async fn pass(parts: &Parts) -> Result<usize, StoreError> {
     let mut fanned_out = 0;
     loop {
-        let done = once(parts).await?;
-        fanned_out += done;
-        if done < RELAY_BATCH_MAX {
+        let batched = batch(parts).await?;
+        fanned_out += batched.fanned_out;
+        if !batched.more {
             return Ok(fanned_out);
         }
     }
 }
 
-async fn once(parts: &Parts) -> Result<usize, StoreError> {
-    let Some(planner) = planner(parts).await? else { return Ok(0) };
-    let batch = Batch::Due(RELAY_BATCH_MAX);
-    match parts.store.fan_out(batch, parts.clock.now(), Arc::clone(&planner)).await {
-        Ok(passed @ Passed::Done { .. }) => Ok(told(parts, &passed)),
-        Ok(Passed::Failed { events, .. }) => one_by_one(parts, &planner, events).await,
-        Err(StoreError::Refused(_)) => {
-            let peeked = parts.store.fan_out(batch, parts.clock.now(), Arc::new(Peek)).await?;
-            let Passed::Failed { events, .. } = peeked else { return Ok(0) };
-            one_by_one(parts, &planner, events).await
+/// Fans out what is due, at most [`RELAY_BATCH_MAX`] events.
+pub(crate) async fn batch(parts: &Parts) -> Result<Batched, StoreError> {
+    let planner: Arc<dyn FanOut> = Arc::new(Planner { expanders: parts.expanders.clone() });
+    let due = Batch::Due(RELAY_BATCH_MAX);
+    let passed = match parts.store.fan_out(due, parts.clock.now(), Arc::clone(&planner)).await {
+        Err(StoreError::Refused(_)) => parts.store.fan_out(due, parts.clock.now(), Arc::new(Peek)).await?,
+        passed => passed?,
+    };
+    match passed {
+        Passed::Done { .. } => {
+            let fanned_out = told(parts, &passed);
+            Ok(Batched { fanned_out, more: fanned_out == RELAY_BATCH_MAX, lacks: None })
         }
-        Err(problem) => Err(problem),
+        Passed::Failed { events, .. } => one_by_one(parts, &planner, events).await,
+        Passed::Unreadable(rows) => set_aside(parts, &rows).await,
+        Passed::LeftAlone { reason } => Ok(Batched { lacks: Some(reason), ..Batched::default() }),
     }
 }
 
@@ -76,35 +91,40 @@ async fn one_by_one(
     parts: &Parts,
     planner: &Arc<dyn FanOut>,
     events: Vec<StoredEvent>,
-) -> Result<usize, StoreError> {
-    let mut fanned_out = 0;
+) -> Result<Batched, StoreError> {
+    let mut batched = Batched { more: events.len() == RELAY_BATCH_MAX, ..Batched::default() };
     for stored in events {
         let now = parts.clock.now();
-        let reason = match parts.store.fan_out(Batch::One(stored.event.id), now, Arc::clone(planner)).await {
-            Ok(passed @ Passed::Done { .. }) => {
-                fanned_out += told(parts, &passed);
-                continue;
+        match parts.store.fan_out(Batch::One(stored.event.id), now, Arc::clone(planner)).await {
+            Ok(Passed::Failed { reason, .. }) | Err(StoreError::Refused(reason)) => {
+                failed(parts, &stored, &reason, now).await?;
             }
-            Ok(Passed::Failed { reason, .. }) | Err(StoreError::Refused(reason)) => reason,
+            Ok(passed) => batched.fanned_out += told(parts, &passed),
             Err(problem) => return Err(problem),
-        };
-        failed(parts, &stored, &reason, now).await?;
+        }
     }
-    Ok(fanned_out)
+    Ok(batched)
 }
 
 async fn failed(parts: &Parts, stored: &StoredEvent, reason: &str, now: Time) -> Result<(), StoreError> {
     let state = stored.state.failed(reason, now, parts.terms.draw());
-    let saved = parts.store.save_event(stored, &state).await?;
+    let saved = parts.store.save_event(stored, &state, random::job_id(now).0, now).await?;
     if saved && let RelayState::Poisoned { reason, .. } = &state {
         let id = stored.event.id;
         tracing::error!(event = %id, %reason, "an event is set aside; requeue it when its cause is mended");
-        parts
-            .store
-            .open_incident(random::job_id(now).0, IncidentSource::Event, &id.to_string(), reason, now)
-            .await?;
     }
     Ok(())
+}
+
+/// A row that nobody can read as an event would be in the way of every batch.
+async fn set_aside(parts: &Parts, rows: &[(EventId, String)]) -> Result<Batched, StoreError> {
+    for (id, reason) in rows {
+        let now = parts.clock.now();
+        if parts.store.set_aside_unreadable(*id, reason, random::job_id(now).0, now).await? {
+            tracing::error!(event = %id, %reason, "a row that does not read as an event is set aside; mend it, then requeue it");
+        }
+    }
+    Ok(Batched { more: true, ..Batched::default() })
 }
 
 /// After the commit: the queues that got jobs and the callers who wait are told.
@@ -117,23 +137,6 @@ fn told(parts: &Parts, passed: &Passed) -> usize {
         parts.wakes.settled(id.0);
     }
     events.len()
-}
-
-/// `None`: some subscription names an expander that this program does not have, an
-/// older one perhaps. It leaves the events to a program that has it.
-async fn planner(parts: &Parts) -> Result<Option<Arc<dyn FanOut>>, StoreError> {
-    let subscriptions = parts.store.subscriptions().await?;
-    let missing = subscriptions.iter().find_map(|subscription| match &subscription.becomes {
-        Becomes::Expanded(name) if !parts.expanders.has(name) => Some(name),
-        Becomes::Expanded(_) | Becomes::Job(_) => None,
-    });
-    if let Some(name) = missing {
-        tracing::warn!(expander = %name, "no events are fanned out here: this program lacks an expander");
-        return Ok(None);
-    }
-    let kinds = parts.store.kept_kinds().await?;
-    let kinds = kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
-    Ok(Some(Arc::new(Planner { subscriptions, kinds, expanders: parts.expanders.clone() })))
 }
 
 /// Raises the backlog alert, or clears it.
@@ -152,26 +155,48 @@ pub(crate) async fn watch_backlog(parts: &Parts) -> Result<(), StoreError> {
 }
 
 impl FanOut for Peek {
-    fn plan(&self, _: &[Event], _: Time) -> Result<Vec<Plan>, String> {
-        Err("only looking".into())
+    fn plan(&self, _: &[Event], _: &Known, _: Time) -> Result<Vec<Plan>, Unplanned> {
+        Err(Unplanned::Failed("only looking".into()))
     }
 }
 
 impl FanOut for Planner {
-    fn plan(&self, events: &[Event], now: Time) -> Result<Vec<Plan>, String> {
-        let verdicts = route::route(events, &self.subscriptions);
-        events.iter().zip(&verdicts).map(|(event, verdicts)| self.plan_one(event, verdicts, now)).collect()
+    fn plan(&self, events: &[Event], known: &Known, now: Time) -> Result<Vec<Plan>, Unplanned> {
+        self.check(&known.subscriptions)?;
+        let verdicts = route::route(events, &known.subscriptions);
+        let plans =
+            events.iter().zip(&verdicts).map(|(event, verdicts)| self.plan_one(event, verdicts, known, now));
+        plans.collect::<Result<_, _>>().map_err(Unplanned::Failed)
     }
 }
 
 impl Planner {
-    fn plan_one(&self, event: &Event, verdicts: &[(usize, Verdict)], now: Time) -> Result<Plan, String> {
+    /// A subscription that names an expander which this program does not have, an older
+    /// one perhaps, leaves all events to a program that has it.
+    fn check(&self, subscriptions: &[Subscription]) -> Result<(), Unplanned> {
+        let missing = subscriptions.iter().find_map(|subscription| match &subscription.becomes {
+            Becomes::Expanded(name) if !self.expanders.has(name) => Some((&subscription.name, name)),
+            Becomes::Expanded(_) | Becomes::Job(_) => None,
+        });
+        let Some((subscription, name)) = missing else { return Ok(()) };
+        Err(Unplanned::NotHere(format!(
+            "subscription `{subscription}` names the expander `{name}`, which this program does not have"
+        )))
+    }
+
+    fn plan_one(
+        &self,
+        event: &Event,
+        verdicts: &[(usize, Verdict)],
+        known: &Known,
+        now: Time,
+    ) -> Result<Plan, String> {
         let mut jobs = Vec::new();
         let mut became = Vec::new();
         for (index, verdict) in verdicts {
-            let subscription = &self.subscriptions[*index];
+            let subscription = &known.subscriptions[*index];
             let own = match verdict {
-                Verdict::Matched => self.jobs(event, subscription, now)?,
+                Verdict::Matched => self.jobs(event, subscription, &known.kinds, now)?,
                 Verdict::Filtered { .. } | Verdict::Coalesced { .. } => Vec::new(),
             };
             let ids = own.iter().map(|new| new.job.id).collect();
@@ -182,9 +207,15 @@ impl Planner {
         Ok(Plan { jobs, became })
     }
 
-    fn jobs(&self, event: &Event, subscription: &Subscription, now: Time) -> Result<Vec<NewJob>, String> {
+    fn jobs(
+        &self,
+        event: &Event,
+        subscription: &Subscription,
+        kinds: &[KeptKind],
+        now: Time,
+    ) -> Result<Vec<NewJob>, String> {
         let kind = |name: &str| {
-            self.kinds.get(name).ok_or_else(|| {
+            kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
                 format!(
                     "subscription `{}` makes jobs of kind `{name}`, which no program carries out: start one that \
                      does, or change the subscription",
@@ -198,10 +229,17 @@ impl Planner {
                 let expanded = self.expanders.expand(name, event).map_err(|problem| {
                     format!("subscription `{}` cannot be expanded: {problem}", subscription.name)
                 })?;
-                expanded
-                    .into_iter()
-                    .map(|job| Ok(relayed(kind(&job.kind)?, job.args, &event.tenant, now)))
-                    .collect()
+                let job = |job: Expanded| {
+                    let kind = kind(&job.kind)?;
+                    payload::check(&job.args).map_err(|problem| {
+                        format!(
+                            "subscription `{}` is expanded to a job `{}` whose arguments cannot be: args {problem}",
+                            subscription.name, job.kind
+                        )
+                    })?;
+                    Ok(relayed(kind, job.args, &event.tenant, now))
+                };
+                expanded.into_iter().map(job).collect()
             }
         }
     }

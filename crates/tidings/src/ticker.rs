@@ -39,10 +39,19 @@ pub(crate) fn start(tasks: &mut JoinSet<()>, parts: &Arc<Parts>, in_flight: &Arc
 pub(crate) async fn relay_loop(parts: Arc<Parts>, mut stop: watch::Receiver<bool>) {
     let signal = parts.wakes.events();
     let mut failures = 0;
+    let mut lacks = None;
     loop {
-        let wait = match relay::pass(&parts).await {
-            Ok(_) => {
+        let wait = match relay::batch(&parts).await {
+            Ok(batched) => {
                 failures = 0;
+                if batched.lacks.is_some() && batched.lacks != lacks {
+                    tracing::warn!(reason = ?batched.lacks, "events are left to another program");
+                }
+                lacks = batched.lacks;
+                // A stop comes between two batches, however many events wait.
+                if batched.more && !*stop.borrow() {
+                    continue;
+                }
                 parts.settings.poll
             }
             Err(problem) => {

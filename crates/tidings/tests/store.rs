@@ -7,6 +7,8 @@
 
 #[path = "store/draft.rs"]
 mod draft;
+#[path = "store/event_draft.rs"]
+mod event_draft;
 #[path = "store/fixture.rs"]
 mod fixture;
 
@@ -20,6 +22,12 @@ macro_rules! contract {
             mod claim;
             #[path = "store/damaged_rows.rs"]
             mod damaged_rows;
+            #[path = "store/event_rows.rs"]
+            mod event_rows;
+            #[path = "store/events.rs"]
+            mod events;
+            #[path = "store/fan_out.rs"]
+            mod fan_out;
             #[path = "store/fold.rs"]
             mod fold;
             #[path = "store/house.rs"]

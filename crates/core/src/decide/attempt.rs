@@ -49,6 +49,9 @@ pub(super) fn swept(job: &Job, claim: &Claim, policy: &Policy, draw: Draw, now: 
     let crashes = job.counters.crashes.saturating_add(1);
     let (next, delay) = if let Some(next) = already_settled(job) {
         (next, None)
+    } else if is_cancelled(job) {
+        // Whoever asked that it stop did not ask for another attempt.
+        (Next::Cancelled, None)
     } else if claim.on_unknown == OnUnknown::Hold {
         (Next::Held, None)
     } else if crashes >= policy.crashes_max() {
@@ -119,14 +122,13 @@ fn ended_in_time(job: &Job, claim: &Claim, report: Report<'_>, now: Time) -> Fac
 /// What becomes of the job, and after which wait.
 fn next(job: &Job, claim: &Claim, report: &Report<'_>, now: Time) -> (Next, Option<Millis>) {
     let (policy, draw) = (report.policy, report.draw);
-    let cancelled = matches!(&job.state, State::Running { cancel_requested: true, .. });
     let spent = job.counters.attempts.saturating_add(1);
     match &report.ended {
         Ended::Returned(Outcome::Accepted) => (Next::Completed { by_late_report: false }, None),
         _ if already_settled(job).is_some() => (Next::Completed { by_late_report: true }, None),
         Ended::Returned(Outcome::Discard(_)) => (Next::Discarded { why: DiscardWhy::Permanent }, None),
         Ended::Cancelled => (Next::Cancelled, None),
-        Ended::Returned(_) if cancelled => (Next::Cancelled, None),
+        Ended::Returned(_) if is_cancelled(job) => (Next::Cancelled, None),
         Ended::Returned(Outcome::Retryable(_)) => {
             again(job, policy, spent, policy.delay(spent, draw), now, |due_at| Next::Retryable { due_at })
         }
@@ -193,6 +195,11 @@ fn snooze(
 
 fn too_old(job: &Job, policy: &Policy, due_at: Time) -> bool {
     policy.age_max().is_some_and(|most| due_at.since(job.run_at) > most)
+}
+
+/// Somebody asked to cancel the job while this attempt runs.
+fn is_cancelled(job: &Job) -> bool {
+    matches!(&job.state, State::Running { cancel_requested: true, .. })
 }
 
 /// A late report of an earlier attempt said accepted: whatever this attempt

@@ -90,7 +90,7 @@ pub(super) fn summary(document: &RecordedDocument) -> String {
         field("occurred", &event.occurred_at);
     }
     if let Some(at) = &event.settled_at {
-        field(if event.reason.is_some() { "set aside" } else { "fanned out" }, at);
+        field(if event.state == "poisoned" { "set aside" } else { "fanned out" }, at);
     }
     field("data", &document.data.as_ref().map_or_else(String::new, |data| shown(data.get())));
     if !document.subscriptions.is_empty() {

@@ -33,17 +33,20 @@ struct QueueStarted {
 
 /// Runs until it is stopped.
 pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Problem> {
-    // First of all, so that a second server on the port ends before it touches the database.
+    // Before anything that takes time: a signal that comes during the start is heeded after it.
+    let stopping = stop::requested()?;
+    // So early that a second server on the port ends before it touches the database.
     let listener = bind(config.listen).await?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let tidings = database::open(&config, Schema::Migrate).await?;
-    let first_key = api_key::first(&tidings, config.admin_key.as_deref()).await?;
     declare(&tidings, &config.declarations).await?;
     let workers = SharedWorkers::of(tidings.work().await?);
+    // Last, with nothing between it and the print that may fail: a key that was stored and
+    // not shown is lost.
+    let first_key = api_key::first(&tidings, config.admin_key.as_deref()).await?;
     let started = started(&config, address, tidings.queues().iter(), first_key);
     context.style.result(|| started.text(), &started)?;
 
-    let stopping = stop::requested()?;
     let keys = Keys::new(tidings.clone(), config.admin_key.as_deref());
     let router = Api::new(tidings.clone(), keys, workers.clone(), stopping.clone()).router();
     let service = TowerToHyperService::new(router);

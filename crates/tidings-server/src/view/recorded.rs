@@ -1,6 +1,7 @@
 //! A recorded event as JSON: where it stands, and what each subscription made of it.
 
 use crate::instant;
+use crate::print::shown;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidings::Tidings;
@@ -27,7 +28,7 @@ pub(crate) struct RecordedLine {
     pub(crate) failures: Option<u32>,
     /// Since when it is fanned out, or set aside.
     pub(crate) settled_at: Option<String>,
-    /// Of one that is set aside: what went wrong last.
+    /// What went wrong last, of one that is set aside or failed.
     pub(crate) reason: Option<String>,
 }
 
@@ -88,8 +89,8 @@ impl RecordedLine {
         let event = &stored.event;
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (due_at, failures, settled_at, reason) = match &stored.state {
-            RelayState::Waiting { due_at, failures } => {
-                (Some(instant::text(*due_at)), Some(*failures), None, None)
+            RelayState::Waiting { due_at, failures, reason } => {
+                (Some(instant::text(*due_at)), Some(*failures), None, reason.clone())
             }
             RelayState::FannedOut { at } => (None, None, Some(instant::text(*at)), None),
             RelayState::Poisoned { at, reason } => {
@@ -181,15 +182,15 @@ fn verdict(stored: &StoredEvent, decisions: &[DecisionDocument]) -> String {
         RelayState::Waiting { failures: 0, .. } => {
             format!("It waits for the relay of a running server.{}", problems(decisions))
         }
-        RelayState::Waiting { due_at, failures } => format!(
-            "Its fan-out failed {failures} {}; it is tried again at {}.{}",
+        RelayState::Waiting { due_at, failures, reason } => format!(
+            "Its fan-out failed {failures} {}: {}. It is tried again at {}.",
             if *failures == 1 { "time" } else { "times" },
+            shown(reason.as_deref().unwrap_or("the reason is not known")),
             instant::text(*due_at),
-            problems(decisions)
         ),
         RelayState::Poisoned { reason, .. } => format!(
             "Set aside: {}. When that is mended, put it back with `tidings events requeue {id}`.",
-            crate::print::shown(reason.trim_end_matches('.'))
+            shown(reason.trim_end_matches('.'))
         ),
     }
 }

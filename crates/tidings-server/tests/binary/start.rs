@@ -67,6 +67,17 @@ async fn a_key_from_the_environment_is_taken_and_never_shown(place: &Place) {
     request(next.address(), "GET", "/v1/jobs", &bearer, "").await.problem(401, "unauthorized");
 }
 
+/// The key is shown by the first start that succeeds: a start that fails makes none.
+#[tokio::test]
+async fn a_start_that_fails_makes_no_key_on_postgres() {
+    let place = Place::postgres().await;
+    let words = ["serve", "--listen", "127.0.0.1:0"];
+    let refused = Tool::run_with(&place, &words, None, &[("TIDINGS_POOL_SIZE", "2")]).await;
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("raise `pool_size`"), "{refused:?}");
+    assert!(place.serve(&[]).await.started["admin_key"].is_string());
+}
+
 #[tokio::test]
 async fn a_server_says_where_it_listens_and_that_private_addresses_may_be_called() {
     let place = Place::sqlite();

@@ -2,11 +2,12 @@
 
 use super::StoreError;
 use super::insert::{Holders, KeyRow};
-use super::outbox::{Incident, KeptKind, NewEvent, Recorded, StoredEvent};
+use super::outbox::{EventFilter, Incident, KeptKind, NewEvent, Recorded, StoredEvent};
 use tidings_core::event::{Event, EventId, EventType, Exposure, TypeName};
 use tidings_core::id::JobId;
 use tidings_core::relay::RelayState;
 use tidings_core::route::Subscription;
+use tidings_core::text;
 use tidings_core::time::Time;
 use tidings_core::unique::UniqueStates;
 use uuid::Uuid;
@@ -40,7 +41,9 @@ pub(super) struct RelayColumns {
 
 pub(super) fn relay_columns(state: &RelayState) -> RelayColumns {
     let (due_at_ms, failures, settled_at_ms, reason) = match state {
-        RelayState::Waiting { due_at, failures } => (Some(due_at.0), i64::from(*failures), None, None),
+        RelayState::Waiting { due_at, failures, reason } => {
+            (Some(due_at.0), i64::from(*failures), None, reason.clone())
+        }
         RelayState::FannedOut { at } => (None, 0, Some(at.0), None),
         RelayState::Poisoned { at, reason } => (None, 0, Some(at.0), Some(reason.clone())),
     };
@@ -53,6 +56,7 @@ pub(super) fn stored_event(row: EventRead) -> Result<StoredEvent, StoreError> {
         ("waiting", Some(due_at), None) => RelayState::Waiting {
             due_at: Time(due_at),
             failures: u32::try_from(row.failures).map_err(|_| corrupt("failures out of range"))?,
+            reason: row.reason.clone(),
         },
         ("fanned_out", None, Some(at)) => RelayState::FannedOut { at: Time(at) },
         ("poisoned", None, Some(at)) => {
@@ -75,6 +79,69 @@ pub(super) fn stored_event(row: EventRead) -> Result<StoredEvent, StoreError> {
         state,
         became: row.became,
     })
+}
+
+/// What a pass locked: rows that read as events, in the order in which they were
+/// written, and the others with what is wrong with each.
+pub(super) fn sorted_out(rows: Vec<EventRead>) -> (Vec<StoredEvent>, Vec<(EventId, String)>) {
+    let (mut events, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
+    for row in rows {
+        let id = EventId(row.id);
+        match stored_event(row) {
+            Ok(event) => events.push(event),
+            Err(problem) => unreadable.push((id, text::reason(&problem.to_string()))),
+        }
+    }
+    // They came by when they are due. One that had to wait is older than it looks, and
+    // must not stand for a newer event of its subject.
+    events.sort_by_key(|stored| stored.seq);
+    (events, unreadable)
+}
+
+/// A page of events that is complete although some rows do not read as events.
+pub(super) struct Listing {
+    limit: usize,
+    /// Before which id to go on, and how many rows to ask for; `None` when it is complete.
+    pub(super) ask: Option<(Uuid, usize)>,
+    pub(super) events: Vec<StoredEvent>,
+}
+
+impl Listing {
+    pub(super) fn new(filter: &EventFilter) -> Listing {
+        let before = filter.before.map_or(Uuid::max(), |id| id.0);
+        Listing { limit: filter.limit, ask: Some((before, filter.limit)), events: Vec::new() }
+    }
+
+    /// Reads what was asked for.
+    pub(super) fn read(&mut self, rows: Vec<EventRead>) {
+        let asked = self.ask.map_or(0, |(_, limit)| limit);
+        let (last, found) = (rows.last().map(|row| row.id), rows.len());
+        let left_out = |problem: &StoreError| tracing::error!(%problem, "an event is left out");
+        self.events.extend(rows.into_iter().filter_map(|row| stored_event(row).inspect_err(left_out).ok()));
+        let missing = self.limit - self.events.len();
+        // Further back each time, so it ends.
+        self.ask = last.filter(|_| found >= asked && missing > 0).map(|last| (last, missing));
+    }
+}
+
+/// What a change of an event's state means for its incident.
+pub(super) enum IncidentMove<'a> {
+    Open { reason: &'a str },
+    Close,
+    None,
+}
+
+pub(super) fn incident_move<'a>(before: &RelayState, after: &'a RelayState) -> IncidentMove<'a> {
+    match (before, after) {
+        (_, RelayState::Poisoned { reason, .. }) => IncidentMove::Open { reason },
+        (RelayState::Poisoned { .. }, RelayState::Waiting { .. } | RelayState::FannedOut { .. }) => {
+            IncidentMove::Close
+        }
+        (
+            RelayState::Waiting { .. } | RelayState::FannedOut { .. },
+            RelayState::Waiting { .. } | RelayState::FannedOut { .. },
+        ) => IncidentMove::None,
+    }
 }
 
 /// The idempotency keys of a batch, sorted.

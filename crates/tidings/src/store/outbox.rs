@@ -37,7 +37,8 @@ pub enum Recorded {
 }
 
 impl Recorded {
-    pub(crate) const fn is_refused(&self) -> bool {
+    /// Whether it is not there, nor was before.
+    pub(super) fn is_refused(&self) -> bool {
         matches!(self, Recorded::KeyReused(_))
     }
 }
@@ -67,14 +68,33 @@ pub struct Plan {
     pub became: String,
 }
 
+/// What the database knows that a plan goes by. It is read after the events were
+/// locked: a subscription that was there before an event was recorded gets it.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Who gets which events, by name.
+    pub subscriptions: Vec<Subscription>,
+    /// The kinds that some program carries out, by name.
+    pub kinds: Vec<KeptKind>,
+}
+
 /// Decides what events become. Called inside the store's transaction, with the
-/// events locked, oldest first; one plan for each, in order.
+/// events locked, in the order in which they were written; one plan for each.
 pub trait FanOut: Send + Sync {
-    /// The plans.
+    /// The plans. It must be quick, and must not panic.
     ///
     /// # Errors
-    /// Why these events cannot be fanned out, in words: nothing is written then.
-    fn plan(&self, events: &[Event], now: Time) -> Result<Vec<Plan>, String>;
+    /// Why these events cannot be fanned out: nothing is written then.
+    fn plan(&self, events: &[Event], known: &Known, now: Time) -> Result<Vec<Plan>, Unplanned>;
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unplanned {
+    /// This program lacks something that another one has: the events are left to it.
+    NotHere(String),
+    /// Something is wrong with these events, or with what they are to become.
+    Failed(String),
 }
 
 /// Which events to fan out.
@@ -91,10 +111,18 @@ pub enum Batch {
 pub enum Passed {
     /// The events that are fanned out now, and the queues that got jobs.
     Done {
-        /// In the order in which they were recorded.
+        /// In the order in which they were written.
         events: Vec<EventId>,
         /// Each once.
         queues: Vec<String>,
+    },
+    /// Rows that do not read as events, a newer program's or a hand's: to be set aside
+    /// first. Everything is as it was.
+    Unreadable(Vec<(EventId, String)>),
+    /// This program lacks something: the events are as they were.
+    LeftAlone {
+        /// What.
+        reason: String,
     },
     /// The plan failed: these events are as they were.
     Failed {
@@ -169,21 +197,38 @@ pub trait EventStore: Send + Sync {
     /// was used before.
     async fn record(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError>;
 
-    /// As [`EventStore::record`], or nothing at all where a key was used for something
-    /// else: the answers then say which.
-    async fn record_whole(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError>;
+    /// The same, but nothing at all if the key of one was used for something else.
+    async fn record_together(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError>;
 
     /// One pass: locks events, has them planned, inserts the jobs and marks the
     /// events, all in one transaction. An event is fanned out by one caller only.
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError>;
 
-    /// Writes a new state over the one that was read; whether that was still there.
-    async fn save_event(&self, read: &StoredEvent, state: &RelayState) -> Result<bool, StoreError>;
+    /// Writes a new state over the one that was read; whether that was still there. In
+    /// the same transaction an incident is opened for an event that is set aside, under
+    /// the id `incident`, and that of one that is put back is closed.
+    async fn save_event(
+        &self,
+        read: &StoredEvent,
+        state: &RelayState,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets a row aside that waits and does not read as an event, and opens its incident;
+    /// whether it still waited.
+    async fn set_aside_unreadable(
+        &self,
+        id: EventId,
+        reason: &str,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError>;
 
     /// The events, in the order asked for.
     async fn events(&self, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>, StoreError>;
 
-    /// Events, newest first.
+    /// Events, newest first. Rows that do not read as events are left out.
     async fn list_events(&self, filter: &EventFilter) -> Result<Vec<StoredEvent>, StoreError>;
 
     /// Declares types, or changes what is said of them.

@@ -8,6 +8,7 @@
 //! Absent on purpose: holding a connection while a handler runs.
 
 mod connect;
+mod emissions;
 mod event_store;
 mod events;
 mod keys;
@@ -32,6 +33,7 @@ use tidings_core::job::Job;
 use tidings_core::time::Time;
 use tokio_postgres::error::SqlState;
 
+pub use emissions::BrokenEmission;
 pub use events::{declared as declared_in, record as record_in};
 pub use verbs::insert as insert_in;
 
@@ -52,8 +54,17 @@ impl PostgresStore {
         let store = PostgresStore { pool, connector };
         let mut client = store.client().await?;
         migrate::run(&mut client, sql::POSTGRES_MIGRATIONS, options.migrate).await?;
+        emissions::warn_of_broken(&client).await;
         drop(client);
         Ok(store)
+    }
+
+    /// Tables whose triggers do not record what `tidings.emit_on_change` installed them for.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn broken_emissions(&self) -> Result<Vec<BrokenEmission>, StoreError> {
+        emissions::broken(&self.client().await?).await
     }
 
     async fn client(&self) -> Result<Client, StoreError> {

@@ -210,6 +210,16 @@ async fn a_future_that_is_dropped_before_it_connected_has_sent_nothing() {
 }
 
 #[tokio::test]
+async fn a_second_request_of_an_attempt_does_not_forget_that_the_first_one_left() {
+    let receiver = Receiver::start([Step::status(200)]).await;
+    let (sink, trail) = (sink(), Trail::default());
+    sink.send(post(receiver.url("/")), crate::fixture::NOW, &trail).await;
+    sink.send(post("https://nowhere.invalid/"), crate::fixture::NOW, &trail).await;
+    assert_eq!(trail.evidence().unwrap().bytes_written, 0, "of the second one");
+    assert!(trail.something_was_sent() && !trail.nothing_was_sent());
+}
+
+#[tokio::test]
 async fn the_systems_resolver_finds_the_local_host() {
     let receiver = Receiver::start([Step::status(200)]).await;
     let seen = send(&sink(), post(format!("http://localhost:{}/", receiver.addr().port()))).await;

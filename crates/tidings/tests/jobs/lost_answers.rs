@@ -5,8 +5,15 @@ use crate::fixture::*;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tidings::core::event::{EventId, EventType};
 use tidings::core::fact::Act;
 use tidings::core::job::Job;
+use tidings::core::relay::{Backlog, RelayState};
+use tidings::core::route::Subscription;
+use tidings::store::outbox::{
+    Batch, EventFilter, EventStore, FanOut, Incident, IncidentSource, KeptKind, NewEvent, Passed, Recorded,
+    StoredEvent,
+};
 use tidings::store::{
     self, ApiKey, Change, Inserted, JobFilter, Logged, NewJob, OpenOptions, PausedQueue, Prune, Saved, Store,
     StoreError, Stored, Take, Taken, TermsOfKinds, Wake,
@@ -125,5 +132,87 @@ impl Store for Lossy {
     }
     async fn keep_house(&self, now: Time) -> Result<(), StoreError> {
         self.store.keep_house(now).await
+    }
+}
+
+#[async_trait]
+impl EventStore for Lossy {
+    async fn record(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        self.store.record(events, now).await
+    }
+    async fn record_together(&self, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        self.store.record_together(events, now).await
+    }
+    async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
+        self.store.fan_out(batch, now, plan).await
+    }
+    async fn save_event(
+        &self,
+        read: &StoredEvent,
+        state: &RelayState,
+        incident: uuid::Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.store.save_event(read, state, incident, now).await
+    }
+    async fn set_aside_unreadable(
+        &self,
+        id: EventId,
+        reason: &str,
+        incident: uuid::Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        self.store.set_aside_unreadable(id, reason, incident, now).await
+    }
+    async fn events(&self, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>, StoreError> {
+        self.store.events(ids).await
+    }
+    async fn list_events(&self, filter: &EventFilter) -> Result<Vec<StoredEvent>, StoreError> {
+        self.store.list_events(filter).await
+    }
+    async fn declare_event_types(&self, types: &[EventType], now: Time) -> Result<(), StoreError> {
+        self.store.declare_event_types(types, now).await
+    }
+    async fn event_types(&self) -> Result<Vec<EventType>, StoreError> {
+        self.store.event_types().await
+    }
+    async fn keep_subscriptions(&self, subscriptions: &[Subscription]) -> Result<(), StoreError> {
+        self.store.keep_subscriptions(subscriptions).await
+    }
+    async fn remove_subscription(&self, name: &str) -> Result<(), StoreError> {
+        self.store.remove_subscription(name).await
+    }
+    async fn subscriptions(&self) -> Result<Vec<Subscription>, StoreError> {
+        self.store.subscriptions().await
+    }
+    async fn keep_kinds(&self, kinds: &[KeptKind]) -> Result<(), StoreError> {
+        self.store.keep_kinds(kinds).await
+    }
+    async fn kept_kinds(&self) -> Result<Vec<KeptKind>, StoreError> {
+        self.store.kept_kinds().await
+    }
+    async fn backlog(&self, count_max: u64) -> Result<Backlog, StoreError> {
+        self.store.backlog(count_max).await
+    }
+    async fn open_incident(
+        &self,
+        id: uuid::Uuid,
+        source: IncidentSource,
+        subject: &str,
+        reason: &str,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        self.store.open_incident(id, source, subject, reason, now).await
+    }
+    async fn close_incident(
+        &self,
+        source: IncidentSource,
+        subject: &str,
+        now: Time,
+    ) -> Result<(), StoreError> {
+        self.store.close_incident(source, subject, now).await
+    }
+    async fn incidents(&self, closed: bool, limit: usize) -> Result<Vec<Incident>, StoreError> {
+        self.store.incidents(closed, limit).await
     }
 }

@@ -104,11 +104,11 @@ async fn a_tidings_that_is_gone_listens_no_more() {
 async fn workers_do_not_start_on_a_pool_that_is_too_small() {
     let db = Database::postgres().await;
     let builder = Tidings::builder().kind::<Note, _, _, _>(Script::accepting(), play);
-    let options = OpenOptions { pool_size: 7, ..OpenOptions::default() };
+    let options = OpenOptions { pool_size: 9, ..OpenOptions::default() };
     let tidings = builder.open_with(&db.address, &options).await.unwrap();
     let Err(refused) = tidings.work().await else { panic!("it started") };
-    assert!(matches!(refused, WorkRefused::PoolTooSmall { queues: 1, needed: 4, pool: 7, least: 8 }));
-    assert!(refused.to_string().contains("raise `pool_size` to at least 8"), "{refused}");
+    assert!(matches!(refused, WorkRefused::PoolTooSmall { queues: 1, needed: 5, pool: 9, least: 10 }));
+    assert!(refused.to_string().contains("raise `pool_size` to at least 10"), "{refused}");
 }
 
 /// Enqueues a job in a transaction that has the whole table to itself, and waits until a

@@ -44,6 +44,9 @@ struct State {
     clock: Clock,
     evidence: HttpEvidence,
     request: RequestBytes,
+    /// A handler that sends a second request forgets the evidence of the first, but
+    /// not that it left.
+    sent_before: bool,
     secrets: Vec<String>,
     body: Vec<u8>,
     body_ended: bool,
@@ -80,7 +83,12 @@ impl Trail {
 
     /// A sink used the trail, and not one byte of a request was handed to a socket.
     pub fn nothing_was_sent(&self) -> bool {
-        self.lock().as_ref().is_some_and(|state| state.evidence.bytes_written == 0)
+        self.lock().as_ref().is_some_and(|state| !state.something_was_sent())
+    }
+
+    /// A byte of a request was handed to a socket, of this one or of one before it.
+    pub fn something_was_sent(&self) -> bool {
+        self.lock().as_ref().is_some_and(State::something_was_sent)
     }
 
     /// Every byte of the request was handed to the socket.
@@ -89,7 +97,9 @@ impl Trail {
     }
 
     pub(super) fn begin(&self, request: &HttpRequest, clock: &Clock) {
-        *self.lock() = Some(State::new(request, clock));
+        let mut state = self.lock();
+        let sent_before = state.as_ref().is_some_and(State::something_was_sent);
+        *state = Some(State { sent_before, ..State::new(request, clock) });
     }
 
     pub(super) fn sent(&self, ending: Ending) -> Sent {
@@ -227,6 +237,7 @@ impl State {
                 head_is_written: false,
                 body_bytes_left: request.body.len() as u64,
             },
+            sent_before: false,
             secrets: request.headers.iter().filter_map(secret).collect(),
             body: Vec::new(),
             body_ended: false,
@@ -238,6 +249,10 @@ impl State {
         };
         state.enter(Phase::Guard);
         state
+    }
+
+    fn something_was_sent(&self) -> bool {
+        self.sent_before || self.evidence.bytes_written > 0
     }
 
     /// Notes a phase the first time; a phase is never gone back to.

@@ -20,16 +20,32 @@ impl EventStore for PostgresStore {
         on_client!(self, client => events::record_batch(client, new.clone(), now))
     }
 
-    async fn record_whole(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
-        on_client!(self, client => events::record_whole(client, new.clone(), now))
+    async fn record_together(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        on_client!(self, client => events::record_together(client, new.clone(), now))
     }
 
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
         on_client!(self, client => events::fan_out(client, batch, now, &*plan))
     }
 
-    async fn save_event(&self, read: &StoredEvent, state: &RelayState) -> Result<bool, StoreError> {
-        on_client!(self, client => events::save_event(client, read, state))
+    async fn save_event(
+        &self,
+        read: &StoredEvent,
+        state: &RelayState,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        on_client!(self, client => events::save_event(client, read, state, incident, now))
+    }
+
+    async fn set_aside_unreadable(
+        &self,
+        id: EventId,
+        reason: &str,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        on_client!(self, client => events::set_aside_unreadable(client, id, reason, incident, now))
     }
 
     async fn events(&self, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>, StoreError> {
@@ -57,7 +73,7 @@ impl EventStore for PostgresStore {
     }
 
     async fn subscriptions(&self) -> Result<Vec<Subscription>, StoreError> {
-        on_client!(self, client => events::subscriptions(client))
+        on_client!(self, client => events::subscriptions(&*client))
     }
 
     async fn keep_kinds(&self, kinds: &[KeptKind]) -> Result<(), StoreError> {
@@ -65,7 +81,7 @@ impl EventStore for PostgresStore {
     }
 
     async fn kept_kinds(&self) -> Result<Vec<KeptKind>, StoreError> {
-        on_client!(self, client => events::kept_kinds(client))
+        on_client!(self, client => events::kept_kinds(&*client))
     }
 
     async fn backlog(&self, count_max: u64) -> Result<Backlog, StoreError> {
@@ -80,7 +96,7 @@ impl EventStore for PostgresStore {
         reason: &str,
         now: Time,
     ) -> Result<(), StoreError> {
-        on_client!(self, client => events::open_incident(client, id, source, subject, reason, now))
+        on_client!(self, client => events::open_incident(&*client, id, source, subject, reason, now))
     }
 
     async fn close_incident(
@@ -89,7 +105,7 @@ impl EventStore for PostgresStore {
         subject: &str,
         now: Time,
     ) -> Result<(), StoreError> {
-        on_client!(self, client => events::close_incident(client, source, subject, now))
+        on_client!(self, client => events::close_incident(&*client, source, subject, now))
     }
 
     async fn incidents(&self, closed: bool, limit: usize) -> Result<Vec<Incident>, StoreError> {

@@ -3,13 +3,14 @@
 use super::keys::take_keys;
 use super::verbs::{Result, Run, Values, corrupt, count, insert_on};
 use crate::store::StoreError;
-use crate::store::event_rows::{self as rows, EventRead, IncidentRead};
+use crate::store::event_rows::{self as rows, EventRead, IncidentMove, IncidentRead, Listing};
 use crate::store::insert::Plan as InsertPlan;
 use crate::store::outbox::{
-    Batch, EventFilter, FanOut, Incident, IncidentSource, KeptKind, NewEvent, Passed, Recorded, StoredEvent,
+    Batch, EventFilter, FanOut, Incident, IncidentSource, KeptKind, Known, NewEvent, Passed, Recorded,
+    StoredEvent, Unplanned,
 };
 use crate::store::sql::postgres as sql;
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, Transaction as Pooled};
 use std::collections::{BTreeSet, HashMap};
 use tidings_core::event::{Event, EventId, EventType, TypeName};
 use tidings_core::relay::{Backlog, RelayState};
@@ -51,16 +52,19 @@ pub(super) async fn record_batch(
     Ok(recorded)
 }
 
-/// All, or none where one is refused.
-pub(super) async fn record_whole(
+/// The same, but nothing at all if the key of one was used for something else.
+pub(super) async fn record_together(
     client: &mut Client,
     events: Vec<NewEvent>,
     now: Time,
 ) -> Result<Vec<Recorded>> {
     let tx = client.transaction().await.map_err(StoreError::from)?;
     let recorded = record_on(&tx, events, now).await?;
-    let end = if recorded.iter().any(Recorded::is_refused) { tx.rollback().await } else { tx.commit().await };
-    end.map_err(StoreError::from)?;
+    if recorded.iter().any(Recorded::is_refused) {
+        tx.rollback().await.map_err(StoreError::from)?;
+    } else {
+        tx.commit().await.map_err(StoreError::from)?;
+    }
     Ok(recorded)
 }
 
@@ -98,11 +102,25 @@ pub(super) async fn fan_out(
         Batch::Due(limit) => tx.rows(sql::take_events, &[&now.0, &count(limit)]).await?,
         Batch::One(id) => tx.rows(sql::lock_event, &[&id.0]).await?,
     };
-    let events = stored(&locked)?;
+    let (events, unreadable) = rows::sorted_out(locked.iter().map(read).collect());
+    if !unreadable.is_empty() {
+        return Ok(Passed::Unreadable(unreadable));
+    }
     let plain: Vec<Event> = events.iter().map(|stored| stored.event.clone()).collect();
-    let plans = match plan.plan(&plain, now) {
+    let known = if events.is_empty() {
+        Known::default()
+    } else {
+        Known { subscriptions: subscriptions(&tx).await?, kinds: kept_kinds(&tx).await? }
+    };
+    let plans = match plan.plan(&plain, &known, now) {
         Ok(plans) => plans,
-        Err(reason) => return Ok(Passed::Failed { events, reason }),
+        Err(Unplanned::Failed(reason)) => {
+            // Not left to the drop, which does not wait: who looks at them one by one would
+            // find them locked, and their failures would not be counted.
+            tx.rollback().await.map_err(StoreError::from)?;
+            return Ok(Passed::Failed { events, reason });
+        }
+        Err(Unplanned::NotHere(reason)) => return Ok(Passed::LeftAlone { reason }),
     };
     let became: Vec<String> = plans.iter().map(|plan| plan.became.clone()).collect();
     let jobs: Vec<_> = plans.into_iter().flat_map(|plan| plan.jobs).collect();
@@ -116,9 +134,32 @@ pub(super) async fn fan_out(
     Ok(Passed::Done { events: ids.into_iter().map(EventId).collect(), queues: queues.into_iter().collect() })
 }
 
-pub(super) async fn save_event(client: &Client, read: &StoredEvent, state: &RelayState) -> Result<bool> {
+pub(super) async fn save_event(
+    client: &mut Client,
+    read: &StoredEvent,
+    state: &RelayState,
+    incident: Uuid,
+    now: Time,
+) -> Result<bool> {
+    let tx = client.transaction().await.map_err(StoreError::from)?;
+    if !write_state(&tx, read, state).await? {
+        return Ok(false);
+    }
+    let subject = read.event.id.to_string();
+    match rows::incident_move(&read.state, state) {
+        IncidentMove::Open { reason } => {
+            open_incident(&tx, incident, IncidentSource::Event, &subject, reason, now).await?;
+        }
+        IncidentMove::Close => close_incident(&tx, IncidentSource::Event, &subject, now).await?,
+        IncidentMove::None => {}
+    }
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(true)
+}
+
+async fn write_state(tx: &Pooled<'_>, read: &StoredEvent, state: &RelayState) -> Result<bool> {
     let (before, after) = (rows::relay_columns(&read.state), rows::relay_columns(state));
-    let statement = client.prepare_cached(sql::save_event).await.map_err(StoreError::from)?;
+    let statement = tx.prepare_cached(sql::save_event).await.map_err(StoreError::from)?;
     let values: Values<'_> = &[
         &read.event.id.0,
         &before.state,
@@ -129,7 +170,25 @@ pub(super) async fn save_event(client: &Client, read: &StoredEvent, state: &Rela
         &after.settled_at_ms,
         &after.reason,
     ];
-    Ok(client.execute(&statement, values).await.map_err(StoreError::from)? == 1)
+    Ok(tx.execute(&statement, values).await.map_err(StoreError::from)? == 1)
+}
+
+pub(super) async fn set_aside_unreadable(
+    client: &mut Client,
+    id: EventId,
+    reason: &str,
+    incident: Uuid,
+    now: Time,
+) -> Result<bool> {
+    let tx = client.transaction().await.map_err(StoreError::from)?;
+    let statement = tx.prepare_cached(sql::set_aside_unreadable).await.map_err(StoreError::from)?;
+    let values: Values<'_> = &[&id.0, &now.0, &reason];
+    if tx.execute(&statement, values).await.map_err(StoreError::from)? == 0 {
+        return Ok(false);
+    }
+    open_incident(&tx, incident, IncidentSource::Event, &id.to_string(), reason, now).await?;
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(true)
 }
 
 pub(super) async fn events(client: &Client, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>> {
@@ -141,11 +200,14 @@ pub(super) async fn events(client: &Client, ids: &[EventId]) -> Result<Vec<Optio
 }
 
 pub(super) async fn list(client: &Client, filter: &EventFilter) -> Result<Vec<StoredEvent>> {
-    let before = filter.before.map_or(Uuid::max(), |id| id.0);
-    let limit = count(filter.limit);
-    let values: Values<'_> =
-        &[&filter.state, &filter.type_name, &filter.subject, &filter.tenant, &before, &limit];
-    stored(&client.rows(sql::list_events, values).await?)
+    let mut listed = Listing::new(filter);
+    while let Some((before, limit)) = listed.ask {
+        let EventFilter { state, type_name, subject, tenant, .. } = filter;
+        let limit = count(limit);
+        let values: Values<'_> = &[state, type_name, subject, tenant, &before, &limit];
+        listed.read(client.rows(sql::list_events, values).await?.iter().map(read).collect());
+    }
+    Ok(listed.events)
 }
 
 /// In the order of their names, so that two programs that start at once do not wait in a circle.
@@ -180,8 +242,8 @@ pub(super) async fn remove_subscription(client: &Client, name: &str) -> Result<(
     client.rows(sql::remove_subscription, &[&name]).await.map(drop)
 }
 
-pub(super) async fn subscriptions(client: &Client) -> Result<Vec<Subscription>> {
-    let kept = client.rows(sql::subscriptions, &[]).await?;
+pub(super) async fn subscriptions(db: &impl Run) -> Result<Vec<Subscription>> {
+    let kept = db.rows(sql::subscriptions, &[]).await?;
     kept.iter().map(|row| rows::subscription(row.get(0), row.get(1))).collect()
 }
 
@@ -196,8 +258,8 @@ pub(super) async fn keep_kinds(client: &mut Client, kinds: &[KeptKind]) -> Resul
     tx.commit().await.map_err(StoreError::from)
 }
 
-pub(super) async fn kept_kinds(client: &Client) -> Result<Vec<KeptKind>> {
-    let kept = client.rows(sql::kept_kinds, &[]).await?;
+pub(super) async fn kept_kinds(db: &impl Run) -> Result<Vec<KeptKind>> {
+    let kept = db.rows(sql::kept_kinds, &[]).await?;
     kept.iter().map(|row| rows::kept_kind(row.get(0), row.get(1), row.get(2), row.get(3))).collect()
 }
 
@@ -213,23 +275,23 @@ pub(super) async fn backlog(client: &Client, count_max: u64) -> Result<Backlog> 
 }
 
 pub(super) async fn open_incident(
-    client: &Client,
+    db: &impl Run,
     id: Uuid,
     source: IncidentSource,
     subject: &str,
     reason: &str,
     now: Time,
 ) -> Result<()> {
-    client.rows(sql::open_incident, &[&id, &source.as_str(), &subject, &reason, &now.0]).await.map(drop)
+    db.rows(sql::open_incident, &[&id, &source.as_str(), &subject, &reason, &now.0]).await.map(drop)
 }
 
 pub(super) async fn close_incident(
-    client: &Client,
+    db: &impl Run,
     source: IncidentSource,
     subject: &str,
     now: Time,
 ) -> Result<()> {
-    client.rows(sql::close_incident, &[&source.as_str(), &subject, &now.0]).await.map(drop)
+    db.rows(sql::close_incident, &[&source.as_str(), &subject, &now.0]).await.map(drop)
 }
 
 pub(super) async fn incidents(client: &Client, closed: bool, limit: usize) -> Result<Vec<Incident>> {

@@ -7,7 +7,7 @@ use crate::store::outbox::{
     StoredEvent,
 };
 use async_trait::async_trait;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tidings_core::event::{EventId, EventType};
 use tidings_core::relay::{Backlog, RelayState};
 use tidings_core::route::Subscription;
@@ -20,28 +20,34 @@ impl EventStore for SqliteStore {
         self.writer.write(move |db| events::record(db, new, now)).await
     }
 
-    async fn record_whole(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
-        let refused = Arc::new(OnceLock::new());
-        let answers = Arc::clone(&refused);
-        let written = self.writer.write(move |db| {
-            let recorded = events::record(db, new, now)?;
-            if recorded.iter().any(Recorded::is_refused) {
-                // An error takes back what was written for this caller.
-                return Err(StoreError::Refused(format!("{:?}", answers.get_or_init(|| recorded))));
-            }
-            Ok(recorded)
-        });
-        let written = written.await;
-        refused.get().cloned().map_or(written, Ok)
+    async fn record_together(&self, new: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>, StoreError> {
+        self.writer.write(move |db| events::record_together(db, new, now)).await
     }
 
     async fn fan_out(&self, batch: Batch, now: Time, plan: Arc<dyn FanOut>) -> Result<Passed, StoreError> {
         self.writer.write(move |db| events::fan_out(db, batch, now, &*plan)).await
     }
 
-    async fn save_event(&self, read: &StoredEvent, state: &RelayState) -> Result<bool, StoreError> {
+    async fn save_event(
+        &self,
+        read: &StoredEvent,
+        state: &RelayState,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
         let (read, state) = (read.clone(), state.clone());
-        self.writer.write(move |db| events::save_event(db, &read, &state)).await
+        self.writer.write(move |db| events::save_event(db, &read, &state, incident, now)).await
+    }
+
+    async fn set_aside_unreadable(
+        &self,
+        id: EventId,
+        reason: &str,
+        incident: Uuid,
+        now: Time,
+    ) -> Result<bool, StoreError> {
+        let reason = reason.to_owned();
+        self.writer.write(move |db| events::set_aside_unreadable(db, id, &reason, incident, now)).await
     }
 
     async fn events(&self, ids: &[EventId]) -> Result<Vec<Option<StoredEvent>>, StoreError> {

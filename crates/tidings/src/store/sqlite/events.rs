@@ -3,9 +3,10 @@
 use super::error;
 use super::verbs::{count, execute, insert, take_keys};
 use crate::store::StoreError;
-use crate::store::event_rows::{self as rows, EventRead, IncidentRead};
+use crate::store::event_rows::{self as rows, EventRead, IncidentMove, IncidentRead, Listing};
 use crate::store::outbox::{
-    Batch, EventFilter, FanOut, Incident, IncidentSource, KeptKind, NewEvent, Passed, Recorded, StoredEvent,
+    Batch, EventFilter, FanOut, Incident, IncidentSource, KeptKind, Known, NewEvent, Passed, Recorded,
+    StoredEvent, Unplanned,
 };
 use crate::store::sql::sqlite as sql;
 use rusqlite::{Connection, Row, params};
@@ -34,6 +35,15 @@ pub fn record(db: &Connection, events: Vec<NewEvent>, now: Time) -> Result<Vec<R
     Ok(answers)
 }
 
+/// The same, but nothing at all if the key of one was used for something else.
+pub(super) fn record_together(db: &Connection, events: Vec<NewEvent>, now: Time) -> Result<Vec<Recorded>> {
+    db.execute_batch("SAVEPOINT together").map_err(error)?;
+    let recorded = record(db, events, now)?;
+    let end = if recorded.iter().any(Recorded::is_refused) { "ROLLBACK TO together;" } else { "" };
+    db.execute_batch(&format!("{end} RELEASE together")).map_err(error)?;
+    Ok(recorded)
+}
+
 /// The names of the declared types, inside a transaction on `db`.
 ///
 /// # Errors
@@ -43,14 +53,24 @@ pub fn declared(db: &Connection) -> Result<Vec<TypeName>> {
 }
 
 pub(super) fn fan_out(db: &Connection, batch: Batch, now: Time, plan: &dyn FanOut) -> Result<Passed> {
-    let events = match batch {
-        Batch::Due(limit) => many(db, sql::take_events, params![now.0, count(limit)])?,
-        Batch::One(id) => many(db, sql::lock_event, params![id.0])?,
+    let found = match batch {
+        Batch::Due(limit) => each(db, sql::take_events, params![now.0, count(limit)], read)?,
+        Batch::One(id) => each(db, sql::lock_event, params![id.0], read)?,
     };
+    let (events, unreadable) = rows::sorted_out(found);
+    if !unreadable.is_empty() {
+        return Ok(Passed::Unreadable(unreadable));
+    }
     let plain: Vec<Event> = events.iter().map(|stored| stored.event.clone()).collect();
-    let plans = match plan.plan(&plain, now) {
+    let known = if events.is_empty() {
+        Known::default()
+    } else {
+        Known { subscriptions: subscriptions(db)?, kinds: kept_kinds(db)? }
+    };
+    let plans = match plan.plan(&plain, &known, now) {
         Ok(plans) => plans,
-        Err(reason) => return Ok(Passed::Failed { events, reason }),
+        Err(Unplanned::Failed(reason)) => return Ok(Passed::Failed { events, reason }),
+        Err(Unplanned::NotHere(reason)) => return Ok(Passed::LeftAlone { reason }),
     };
     let mut queues = BTreeSet::new();
     for (event, plan) in plain.iter().zip(plans) {
@@ -64,7 +84,13 @@ pub(super) fn fan_out(db: &Connection, batch: Batch, now: Time, plan: &dyn FanOu
     })
 }
 
-pub(super) fn save_event(db: &Connection, read: &StoredEvent, state: &RelayState) -> Result<bool> {
+pub(super) fn save_event(
+    db: &Connection,
+    read: &StoredEvent,
+    state: &RelayState,
+    incident: Uuid,
+    now: Time,
+) -> Result<bool> {
     let (before, after) = (rows::relay_columns(&read.state), rows::relay_columns(state));
     let values = params![
         read.event.id.0,
@@ -76,7 +102,32 @@ pub(super) fn save_event(db: &Connection, read: &StoredEvent, state: &RelayState
         after.settled_at_ms,
         after.reason,
     ];
-    Ok(execute(db, &sql::save_event, values)? == 1)
+    if execute(db, &sql::save_event, values)? == 0 {
+        return Ok(false);
+    }
+    let subject = read.event.id.to_string();
+    match rows::incident_move(&read.state, state) {
+        IncidentMove::Open { reason } => {
+            open_incident(db, incident, IncidentSource::Event, &subject, reason, now)?;
+        }
+        IncidentMove::Close => close_incident(db, IncidentSource::Event, &subject, now)?,
+        IncidentMove::None => {}
+    }
+    Ok(true)
+}
+
+pub(super) fn set_aside_unreadable(
+    db: &Connection,
+    id: EventId,
+    reason: &str,
+    incident: Uuid,
+    now: Time,
+) -> Result<bool> {
+    if execute(db, &sql::set_aside_unreadable, params![id.0, now.0, reason])? == 0 {
+        return Ok(false);
+    }
+    open_incident(db, incident, IncidentSource::Event, &id.to_string(), reason, now)?;
+    Ok(true)
 }
 
 pub(super) fn event(db: &Connection, id: EventId) -> Result<Option<StoredEvent>> {
@@ -84,10 +135,13 @@ pub(super) fn event(db: &Connection, id: EventId) -> Result<Option<StoredEvent>>
 }
 
 pub(super) fn list(db: &Connection, filter: &EventFilter) -> Result<Vec<StoredEvent>> {
-    let before = filter.before.map_or([0xff; 16], |id| *id.0.as_bytes());
-    let values =
-        params![filter.state, filter.type_name, filter.subject, filter.tenant, before, count(filter.limit)];
-    many(db, &sql::list_events, values)
+    let mut listed = Listing::new(filter);
+    while let Some((before, limit)) = listed.ask {
+        let EventFilter { state, type_name, subject, tenant, .. } = filter;
+        let values = params![state, type_name, subject, tenant, before.as_bytes(), count(limit)];
+        listed.read(each(db, &sql::list_events, values, read)?);
+    }
+    Ok(listed.events)
 }
 
 pub(super) fn declare_types(db: &Connection, types: &[EventType], now: Time) -> Result<()> {
