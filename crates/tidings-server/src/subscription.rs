@@ -4,8 +4,8 @@
 use crate::problem::{Problem, Sort};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use tidings::Tidings;
-use tidings::core::route::{Becomes, Condition, Pattern, Subscription, Test};
+use tidings::core::route::{Becomes, Condition, Pattern, RouteRefused, Subscription, Test};
+use tidings::{RecordRefused, Tidings};
 
 /// One condition of a filter as it is written: a field, and one of the tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,8 +118,31 @@ pub(crate) async fn keep(
         Problem::new(Sort::InvalidField, format!("`{path}` {problem}")).field(path)
     })?;
     let new = tidings.subscriptions().await?.iter().all(|kept| kept.name != subscription.name);
-    tidings.subscribe(std::slice::from_ref(&subscription)).await?;
+    subscribe(tidings, std::slice::from_ref(&subscription)).await?;
     Ok((subscription.into(), new))
+}
+
+/// Keeps subscriptions after every check of the library, and one of this program's own.
+pub(crate) async fn subscribe(
+    tidings: &Tidings,
+    subscriptions: &[Subscription],
+) -> Result<(), RecordRefused> {
+    subscriptions.iter().try_for_each(takes_events)?;
+    tidings.subscribe(subscriptions).await
+}
+
+/// A call says where to send what. An event does not, so that every such job would be
+/// discarded.
+fn takes_events(subscription: &Subscription) -> Result<(), RouteRefused> {
+    if subscription.becomes == Becomes::Job("http.call".to_owned()) {
+        let problem = "makes jobs of kind `http.call`, whose arguments are a request and not an event; \
+                       name a kind of a program of yours that takes events";
+        return Err(RouteRefused::NobodyTakesIt {
+            subscription: subscription.name.clone(),
+            problem: problem.into(),
+        });
+    }
+    Ok(())
 }
 
 /// Forgets the one of that name.

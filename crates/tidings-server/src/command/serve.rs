@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::http_server;
 use crate::problem::{Problem, Sort};
 use crate::stop;
+use crate::subscription;
 use hyper_util::service::TowerToHyperService;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -75,7 +76,7 @@ async fn declare(tidings: &Tidings, declarations: &Declarations) -> Result<(), P
         tidings.declare(types, &[]).await.map_err(refused)?;
     }
     if !subscriptions.is_empty() {
-        tidings.subscribe(subscriptions).await.map_err(refused)?;
+        subscription::subscribe(tidings, subscriptions).await.map_err(refused)?;
     }
     Ok(())
 }

@@ -171,13 +171,9 @@ fn verdict(stored: &StoredEvent, decisions: &[DecisionDocument]) -> String {
     let id = stored.event.id;
     match &stored.state {
         RelayState::FannedOut { .. } => {
-            let jobs: usize =
-                decisions.iter().filter_map(|decision| decision.jobs.as_ref()).map(Vec::len).sum();
-            match jobs {
-                0 => "Fanned out; it became no job of its own. Nothing to do.".to_owned(),
-                1 => "Fanned out into 1 job. Nothing to do.".to_owned(),
-                _ => format!("Fanned out into {jobs} jobs. Nothing to do."),
-            }
+            let jobs: Vec<&MadeJobDocument> =
+                decisions.iter().filter_map(|decision| decision.jobs.as_ref()).flatten().collect();
+            fanned_out(&jobs)
         }
         RelayState::Waiting { failures: 0, .. } => {
             format!("It waits for the relay of a running server.{}", problems(decisions))
@@ -192,6 +188,20 @@ fn verdict(stored: &StoredEvent, decisions: &[DecisionDocument]) -> String {
             "Set aside: {}. When that is mended, put it back with `tidings events requeue {id}`.",
             shown(reason.trim_end_matches('.'))
         ),
+    }
+}
+
+fn fanned_out(jobs: &[&MadeJobDocument]) -> String {
+    let into = match jobs.len() {
+        0 => "Fanned out; it became no job of its own.".to_owned(),
+        1 => "Fanned out into 1 job.".to_owned(),
+        count => format!("Fanned out into {count} jobs."),
+    };
+    let failed = jobs.iter().filter(|job| job.held || job.state == Some(StateName::Discarded)).count();
+    match failed {
+        0 => format!("{into} Nothing to do."),
+        1 => format!("{into} One of them is discarded or held: `tidings trace` says why."),
+        count => format!("{into} {count} of them are discarded or held: `tidings trace` says why."),
     }
 }
 

@@ -88,15 +88,14 @@ async fn an_event_that_is_set_aside_is_put_back_by_hand(place: &Place) {
     let waited = place.tidings(&["events", "show", id]).await.done();
     assert!(waited.contains("Set aside: ") && waited.contains(&advice), "{waited}");
 
-    // The cause is mended: what it becomes now is a kind that somebody carries out.
-    server.subscribe("lost", "note.*", "http.call").await;
+    // The cause is mended: somebody carries the kind out.
+    let _application = Application::start(place).await;
     let back = place.tidings(&["events", "requeue", id, "--json"]).await.json();
     assert!(back["state"] == "waiting" || back["state"] == "fanned_out", "{back}");
     let event = server.get(&format!("/v1/events/{id}?wait=20")).await.json();
     assert_eq!(event["state"], "fanned_out");
     let job = event["subscriptions"][0]["jobs"][0]["id"].as_str().unwrap();
-    // An event is no call: its job says so.
-    assert_eq!(server.settled(job).await["state"], "discarded");
+    assert_eq!(server.settled(job).await["state"], "completed");
     assert_eq!(server.get("/v1/incidents").await.json()["incidents"], json!([]));
     let closed = server.get("/v1/incidents?state=all").await.json();
     assert!(closed["incidents"][0]["closed_at"].is_string(), "{closed}");
@@ -204,12 +203,13 @@ name = "note.changed"
 [[subscriptions]]
 name = "ship"
 pattern = "order.*"
-job = "http.call"
+job = "search.index"
 filter = [{ field = "total", equals = 7 }]
 coalesce = true
 "#;
 
 async fn the_configuration_declares_types_and_subscriptions_at_the_start(place: &Place) {
+    let application = Application::start(place).await;
     let config = place.file("tidings.toml", CONFIG);
     let server = place.serve(&["--config", &config]).await;
     let types = server.get("/v1/event-types").await.json();
@@ -222,11 +222,12 @@ async fn the_configuration_declares_types_and_subscriptions_at_the_start(place: 
     );
     let ship = server.get("/v1/subscriptions/ship").await.json();
     assert_eq!(ship["filter"], json!([{"field": "total", "equals": 7}]));
-    assert_eq!((&ship["becomes"], &ship["coalesce"]), (&json!({"job": "http.call"}), &json!(true)));
+    assert_eq!((&ship["becomes"], &ship["coalesce"]), (&json!({"job": "search.index"}), &json!(true)));
     let seven = server.post("/v1/events?wait=20", r#"{"type":"order.paid","data":{"total":7}}"#).await.json();
     assert_eq!(seven["jobs"].as_array().unwrap().len(), 1, "{seven}");
     let eight = server.post("/v1/events?wait=20", r#"{"type":"order.paid","data":{"total":8}}"#).await.json();
     assert_eq!((&eight["state"], &eight["jobs"]), (&json!("fanned_out"), &json!([])));
+    application.stop().await;
     server.stop().await;
 
     // A second start says the same; what is not in the file any more stays.
@@ -238,12 +239,16 @@ async fn the_configuration_declares_types_and_subscriptions_at_the_start(place: 
 
     for (text, part) in [
         (
-            "[[subscriptions]]\nname = \"s\"\npattern = \"notes.*\"\njob = \"http.call\"",
+            "[[subscriptions]]\nname = \"s\"\npattern = \"notes.*\"\njob = \"search.index\"",
             "matches no declared event type",
         ),
         (
             "[[subscriptions]]\nname = \"s\"\npattern = \"note.*\"\njob = \"mail.sned\"",
             "no program carries out",
+        ),
+        (
+            "[[subscriptions]]\nname = \"s\"\npattern = \"note.*\"\njob = \"http.call\"",
+            "a request and not an event",
         ),
         ("[[subscriptions]]\nname = \"s\"\npattern = \"note.*\"\nexpanded = \"all\"", "does not have"),
     ] {

@@ -23,7 +23,7 @@ async fn an_event_becomes_the_job_of_an_application_and_says_which(place: &Place
         r#"{"pattern":"note.*","becomes":{"job":"search.index"},"filter":[{"field":"lang","equals":"de"}]}"#;
     assert_eq!(server.send("PUT", "/v1/subscriptions/german", german).await.status, 201);
     server.declare("order.paid").await;
-    server.subscribe("billing", "order.*", "http.call").await;
+    server.subscribe("billing", "order.*", "search.index").await;
 
     let body = format!(r#"{{"type":"note.changed","subject":"note/42","tenant":"ann","data":{DATA}}}"#);
     let answer = server.post("/v1/events?wait=20", &body).await;
@@ -204,6 +204,7 @@ async fn events_are_listed_in_pages_newest_first(place: &Place) {
 
 async fn types_and_subscriptions_are_declared_changed_and_removed(place: &Place) {
     let server = place.serve(&[]).await;
+    let _application = Application::start(place).await;
     let declared = server
         .post("/v1/event-types", r#"{"name":"order.paid","description":"Paid.","exposure":"external"}"#)
         .await;
@@ -224,10 +225,10 @@ async fn types_and_subscriptions_are_declared_changed_and_removed(place: &Place)
 
     let path = "/v1/subscriptions/search";
     server.get(path).await.problem(404, "no-such-subscription");
-    let body = r#"{"pattern":"note.*","becomes":{"job":"http.call"}}"#;
+    let body = r#"{"pattern":"note.*","becomes":{"job":"search.index"}}"#;
     let made = server.send("PUT", path, body).await;
     let document = json!({
-        "name": "search", "pattern": "note.*", "filter": [], "becomes": {"job": "http.call"}, "coalesce": false,
+        "name": "search", "pattern": "note.*", "filter": [], "becomes": {"job": "search.index"}, "coalesce": false,
     });
     assert_eq!((made.status, made.json()), (201, document.clone()));
     assert_eq!(server.send("PUT", path, &made.text).await.status, 200, "what is shown can be sent back");
@@ -249,10 +250,13 @@ async fn what_cannot_be_subscribed_says_what_there_is() {
     let place = Place::sqlite();
     let server = place.serve(&[]).await;
     server.declare("note.changed").await;
+    let call = r#"{"pattern":"*","becomes":{"job":"http.call"}}"#;
+    let refused = server.send("PUT", "/v1/subscriptions/s", call).await.problem(422, "invalid-field");
+    assert!(refused["detail"].as_str().unwrap().contains("a request and not an event"), "{refused}");
     for (name, body, status, word, field, part) in [
         (
             "s",
-            r#"{"pattern":"notes.*","becomes":{"job":"http.call"}}"#,
+            r#"{"pattern":"notes.*","becomes":{"job":"search.index"}}"#,
             422,
             "invalid-field",
             "pattern",
@@ -284,7 +288,7 @@ async fn what_cannot_be_subscribed_says_what_there_is() {
         ),
         (
             "s",
-            r#"{"pattern":"a**","becomes":{"job":"http.call"}}"#,
+            r#"{"pattern":"a**","becomes":{"job":"search.index"}}"#,
             400,
             "malformed-body",
             "pattern",
@@ -293,7 +297,7 @@ async fn what_cannot_be_subscribed_says_what_there_is() {
         ("s", r#"{"pattern":"*"}"#, 400, "malformed-body", "becomes", "missing field"),
         (
             "s",
-            r#"{"pattern":"*","becomes":{"job":"http.call"},"filter":[{"field":"a"}]}"#,
+            r#"{"pattern":"*","becomes":{"job":"search.index"},"filter":[{"field":"a"}]}"#,
             422,
             "invalid-field",
             "filter[0]",
@@ -301,13 +305,13 @@ async fn what_cannot_be_subscribed_says_what_there_is() {
         ),
         (
             "s",
-            r#"{"name":"t","pattern":"*","becomes":{"job":"http.call"}}"#,
+            r#"{"name":"t","pattern":"*","becomes":{"job":"search.index"}}"#,
             422,
             "invalid-field",
             "name",
             "differs",
         ),
-        ("S%20", r#"{"pattern":"*","becomes":{"job":"http.call"}}"#, 422, "invalid-field", "", "1 to 128"),
+        ("S%20", r#"{"pattern":"*","becomes":{"job":"search.index"}}"#, 422, "invalid-field", "", "1 to 128"),
     ] {
         let answer = server.send("PUT", &format!("/v1/subscriptions/{name}"), body).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.text);
