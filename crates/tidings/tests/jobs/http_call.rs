@@ -403,7 +403,7 @@ async fn secrets_and_queries_are_in_no_fact_and_no_trace_and_not_in_shown_argume
     let tidings = db.held(calls()).await;
     for target in targets {
         let args = format!(
-            r#"{{"url": "{target}/hook?token=QUERY-s3cr3t#FRAGMENT-s3cr3t", "secret": "{SECRET}",
+            r#"{{"url": "{target}/hook?token=QUERY-s3cr3t", "secret": "{SECRET}",
                 "headers": {{"authorization": "Bearer HEADER-s3cr3t"}}}}"#
         );
         let id = enqueue(&tidings, args.clone()).await;

@@ -48,6 +48,7 @@ async fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
     std::fs::write(&path, &text).unwrap();
     let Err(problem) = place.open(&OpenOptions::default()).await else { panic!("it was opened") };
     assert!(matches!(problem, StoreError::DatabaseDamaged(_)), "{problem}");
+    assert!(problem.to_string().contains(&path), "{problem}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
