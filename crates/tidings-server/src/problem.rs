@@ -129,7 +129,7 @@ impl Problem {
     }
 
     /// One of several, at this place: its field is said from the whole.
-    fn within(mut self, place: &str) -> Problem {
+    pub(crate) fn within(mut self, place: &str) -> Problem {
         let field = match self.members.get("field").and_then(Value::as_str) {
             Some(field) => format!("{place}.{field}"),
             None => place.to_owned(),

@@ -1,5 +1,6 @@
 //! Events through the public door, on both databases: recorded once, fanned out
 //! once, and what each became can be read.
+#![allow(clippy::duplicate_mod, reason = "one file, one test per store")]
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 #[path = "outbox/fixture.rs"]

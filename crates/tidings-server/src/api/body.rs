@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::time::Duration;
 use tidings::core::limits;
 
@@ -30,11 +31,19 @@ pub(super) async fn read_one_or_many<T: DeserializeOwned>(
     request: Request,
     bytes_max: usize,
 ) -> Result<OneOrMany<T>, Problem> {
-    let bytes = json(request, bytes_max).await?;
-    if bytes.trim_ascii_start().starts_with(b"[") {
-        return parse(&bytes).map(OneOrMany::Many);
+    one_or_many(&json(request, bytes_max).await?)
+}
+
+fn one_or_many<T: DeserializeOwned>(bytes: &[u8]) -> Result<OneOrMany<T>, Problem> {
+    let text = utf8(bytes)?;
+    if !text.trim_start().starts_with('[') {
+        return object(text).map(OneOrMany::One);
     }
-    parse(&bytes).map(OneOrMany::One)
+    let items: Vec<Box<RawValue>> = value(text)?;
+    let item = |(index, item): (usize, Box<RawValue>)| {
+        object(item.get()).map_err(|problem| problem.within(&format!("[{index}]")))
+    };
+    items.into_iter().enumerate().map(item).collect::<Result<_, _>>().map(OneOrMany::Many)
 }
 
 async fn json(request: Request, bytes_max: usize) -> Result<Vec<u8>, Problem> {
@@ -84,12 +93,23 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))?;
+    object(utf8(bytes)?)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))
+}
+
+fn object<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     if text.trim_start().starts_with('[') {
         // Else it would be read as the members in their order, which nobody means.
         return Err(Problem::new(Sort::MalformedBody, "the body is an array; it must be a JSON object"));
     }
+    value(text)
+}
+
+fn value<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -160,5 +180,24 @@ mod tests {
     fn members_are_never_taken_by_their_order() {
         let problem = parse::<Sample>(br#" ["a", 1]"#).unwrap_err();
         assert!(problem.to_string().contains("must be a JSON object"), "{problem}");
+    }
+
+    #[test]
+    fn of_several_each_is_an_object_and_a_refusal_says_which_is_not() {
+        let read = |body: &str| one_or_many::<Sample>(body.as_bytes());
+        assert!(
+            matches!(read(r#" [{"kind":"a"}, {"kind":"b"}]"#), Ok(OneOrMany::Many(all)) if all.len() == 2)
+        );
+        assert!(matches!(read(r#"{"kind":"a"}"#), Ok(OneOrMany::One(_))));
+        for (body, field) in [
+            (r#"[{"kind":"a"}, {}]"#, "[1].kind"),
+            (r#"[{"kind":1}]"#, "[0].kind"),
+            (r#"[{"kind":"a"}, ["a", 1]]"#, "[1]"),
+            (r#"[7]"#, "[0]"),
+        ] {
+            let problem = read(body).err().unwrap();
+            assert_eq!(problem.document()["field"], field, "{body}: {problem}");
+        }
+        assert!(read("[{").err().unwrap().to_string().contains("not JSON"));
     }
 }
