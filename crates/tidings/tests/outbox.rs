@@ -1,5 +1,6 @@
 //! Events through the public door, on both databases: recorded once, fanned out
 //! once, and what each became can be read.
+#![allow(clippy::duplicate_mod, reason = "one file, one test per store")]
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 #[path = "outbox/fixture.rs"]
@@ -12,6 +13,8 @@ macro_rules! on_both {
             use $open as open;
             #[path = "outbox/fans_out.rs"]
             mod fans_out;
+            #[path = "outbox/routing.rs"]
+            mod routing;
         }
     };
 }

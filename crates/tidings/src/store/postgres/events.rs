@@ -114,7 +114,12 @@ pub(super) async fn fan_out(
     };
     let plans = match plan.plan(&plain, &known, now) {
         Ok(plans) => plans,
-        Err(Unplanned::Failed(reason)) => return Ok(Passed::Failed { events, reason }),
+        Err(Unplanned::Failed(reason)) => {
+            // Not left to the drop, which does not wait: who looks at them one by one would
+            // find them locked, and their failures would not be counted.
+            tx.rollback().await.map_err(StoreError::from)?;
+            return Ok(Passed::Failed { events, reason });
+        }
         Err(Unplanned::NotHere(reason)) => return Ok(Passed::LeftAlone { reason }),
     };
     let became: Vec<String> = plans.iter().map(|plan| plan.became.clone()).collect();
