@@ -4,6 +4,7 @@
 //!
 //! A caller is answered after the commit, never before.
 
+use crate::store::outbox::NewEvent;
 use crate::store::{Change, NewJob, StoreError};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ const ITEM_BYTES: usize = 512;
 impl Weigh for NewJob {
     fn bytes(&self) -> usize {
         ITEM_BYTES + self.args.len()
+    }
+}
+
+impl Weigh for NewEvent {
+    fn bytes(&self) -> usize {
+        ITEM_BYTES + self.event.data.len()
     }
 }
 
