@@ -12,12 +12,12 @@
 mod bench;
 mod check;
 mod docs;
+mod foreign;
 mod help;
 mod process;
 #[cfg(test)]
 mod rules;
 mod test;
-mod verifiers;
 
 use std::process::ExitCode;
 

@@ -4,15 +4,14 @@
 //! the environment, and stops the PostgreSQL that they started. The exit code
 //! is that of `cargo test`.
 
-use crate::{Command, process, verifiers};
+use crate::{Command, foreign, process};
 use std::process::ExitCode;
 use testkit::postgres;
-use testkit::verifiers::VERIFIERS_VARIABLE;
 
 pub(crate) const COMMAND: Command = Command {
     name: "test",
     arguments: "[--no-postgres] [cargo test arguments…]",
-    summary: "every test; installs or starts what they need (PostgreSQL, verifiers)",
+    summary: "every test; installs or starts what they need (PostgreSQL, packages of Python and Node)",
     run: |arguments| {
         run(arguments).unwrap_or_else(|problem| {
             process::say(&problem);
@@ -29,7 +28,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         prepare_postgres()?;
     }
     let mut tests = process::cargo(&["test", "--all-features"]);
-    tests.args(words(arguments)).env(VERIFIERS_VARIABLE, verifiers::ensure().to_variable());
+    tests.args(words(arguments)).envs(foreign::ensure());
     let code = process::run(&mut tests);
     if with_postgres && postgres::stop_shared()? {
         process::say("stopped the PostgreSQL of the tests");

@@ -47,6 +47,8 @@ pub const TIME_LIMIT_MAX: Millis = Millis::from_hours(24);
 /// How much longer than the time limit a lease is: time to cancel the handler,
 /// close its connection and write the report.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(15);
+/// Shortest snooze. One to a time that has passed would be a loop that spends nothing.
+pub const SNOOZE_MIN: Millis = Millis::from_seconds(1);
 /// How far ahead a job may be scheduled.
 pub const RUN_AT_AHEAD_MAX: Millis = Millis::from_days(366 * 100);
 /// Times that a worker may die in one job before it is discarded.

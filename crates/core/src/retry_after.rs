@@ -34,7 +34,7 @@ const CLOCK_SKEW_MAX: Millis = Millis::from_minutes(5);
 pub fn read(fields: &[&[u8]], date: Option<&[u8]>, now: Time) -> Option<RetryAfterEvidence> {
     let raw = kept(fields)?;
     let [field] = fields else {
-        let note = format!("sent {} times, which has no meaning: ignored", fields.len());
+        let note = format!("was sent {} times, which has no meaning: ignored", fields.len());
         return Some(ignored(raw, None, note));
     };
     let asked = match printable(field) {
@@ -53,7 +53,7 @@ pub fn read(fields: &[&[u8]], date: Option<&[u8]>, now: Time) -> Option<RetryAft
             capped: asked_ms > RETRY_AFTER_MAX.0,
             note,
         },
-        None => ignored(raw, None, "neither whole seconds nor an HTTP date: ignored".into()),
+        None => ignored(raw, None, "is neither whole seconds nor an HTTP date: ignored".into()),
     })
 }
 

@@ -122,11 +122,39 @@ fn a_retry_after_is_never_shorter_than_the_policy_and_never_longer_than_its_cap(
     }
 }
 
+/// The answer came ten seconds after the attempt's start: its Retry-After counts from there.
+#[test]
+fn a_retry_after_counts_from_the_report_and_not_from_the_start() {
+    let mut life = Life::new();
+    let attempt = life.start(OnUnknown::Retry);
+    let ended = retry_after_snooze(life.now + Millis(120_000));
+    life.now = life.now + Millis(10_000);
+    let evidence: Evidence = serde_json::from_str(
+        r#"{"effect": "none", "http": {"method": "POST", "origin": "https://a.b", "phase": "done", "bytes_written": 1,
+            "bytes_read": 1, "request_body_bytes": 0, "retry_after": {"raw": "120", "used_ms": 120000}}}"#,
+    )
+    .unwrap();
+    let policy = Preset::Webhook.policy();
+    life.tell(Command::Report { attempt, ended, evidence, policy: &policy, draw: Draw::MIDDLE }).unwrap();
+    assert_eq!(life.last_end().delay_ms, Some(120_000));
+    assert_eq!(life.job.state.due_at(), Some(life.now + Millis(120_000)));
+}
+
 #[test]
 fn a_handlers_own_snooze_is_taken_as_named() {
     let mut life = Life::new();
     life.attempt(Outcome::snooze(Time(10_000), "after lunch"), &Preset::Webhook.policy());
     assert_eq!(life.job.state.due_at(), Some(Time(10_000)));
+}
+
+#[test]
+fn a_snooze_to_a_time_that_has_passed_is_no_loop() {
+    for named in [Time(0), Time(1), Time(i64::MIN)] {
+        let mut life = Life::new();
+        life.now = Time(1_000_000);
+        life.attempt(Outcome::snooze(named, "again"), &POLICY);
+        assert_eq!(life.last_end().delay_ms, Some(1_000), "{named:?}");
+    }
 }
 
 #[test]

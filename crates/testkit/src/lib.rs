@@ -1,5 +1,5 @@
 //! What tests need of the world, made on the spot: receivers that misbehave on
-//! command, a throw-away PostgreSQL, and other people's verifiers.
+//! command, a throw-away PostgreSQL, and programs of other people.
 //!
 //! Absent on purpose: anything of Tidings. The kit knows TCP, HTTP/1.1 bytes and
 //! SQL connections, so that what it reports about a sink is an independent view.
@@ -11,6 +11,6 @@
     reason = "tests fail by panicking, wait for real peers and are told by the environment"
 )]
 
+pub mod foreign;
 pub mod postgres;
 pub mod receiver;
-pub mod verifiers;

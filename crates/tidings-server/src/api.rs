@@ -108,7 +108,10 @@ impl Api {
 }
 
 async fn no_such_route() -> Problem {
-    Problem::new(Sort::NoSuchRoute, "there is nothing at this path; the API's paths begin with /v1")
+    Problem::new(
+        Sort::NoSuchRoute,
+        "there is nothing at this path; the API's paths begin with /v1 and end without a slash",
+    )
 }
 
 async fn method_not_allowed() -> Problem {

@@ -153,6 +153,7 @@ impl From<StoreError> for Problem {
             StoreError::Unavailable(_) | StoreError::Conflict(_) => Sort::DatabaseUnavailable,
             StoreError::BadAddress(_) => Sort::BadConfiguration,
             StoreError::SchemaNewer { .. }
+            | StoreError::SchemaOlder { .. }
             | StoreError::SqliteTooOld { .. }
             | StoreError::CorruptRow { .. }
             | StoreError::DatabaseDamaged(_)

@@ -81,13 +81,20 @@ fn sending_again(view: &JobView, receiver_dedupes: bool) -> SendingAgain {
     }
     let harmless =
         |attempt: &AttemptView| attempt.end.as_ref().is_some_and(|end| end.evidence.effect == Effect::None);
-    if view.attempts.iter().all(harmless) {
+    if view.attempts.iter().all(harmless) && every_claim_is_seen(view) {
         SendingAgain::Safe
     } else if receiver_dedupes {
         SendingAgain::Deduplicated
     } else {
         SendingAgain::MayRepeat
     }
+}
+
+/// Evidence has a retention of its own: an attempt that is not there any more proves
+/// nothing.
+fn every_claim_is_seen(view: &JobView) -> bool {
+    let given_back = view.events.iter().filter(|event| matches!(event.what, Event::Released { .. })).count();
+    i64::try_from(view.attempts.len() + given_back).is_ok_and(|seen| seen >= view.job.counters.claims)
 }
 
 fn waiting(why: Wait, due: &str, again: SendingAgain) -> String {
@@ -163,4 +170,45 @@ fn last_reason(view: &JobView) -> String {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidings::core::fact::Act;
+    use tidings::core::job::{Counters, Job, Priority};
+    use tidings::inspect::EventView;
+    use tidings::{JobId, Time};
+
+    fn held(claims: i64, events: Vec<Event>) -> JobView {
+        let id: JobId = "job_0198c0de000070008000000000000001".parse().unwrap();
+        let job = Job {
+            id,
+            version: 9,
+            kind: "http.call".into(),
+            queue: "default".into(),
+            priority: Priority::NORMAL,
+            tenant: String::new(),
+            enqueued_at: Time(0),
+            run_at: Time(0),
+            unique: None,
+            state: State::Held,
+            counters: Counters { claims, ..Counters::default() },
+        };
+        let events = events.into_iter().map(|what| EventView { at: Time(0), what }).collect();
+        JobView { job, args: "{}".into(), attempts: Vec::new(), events }
+    }
+
+    #[test]
+    fn an_attempt_whose_evidence_is_gone_is_no_proof_that_nothing_happened() {
+        assert_eq!(Verdict::of(&held(1, vec![]), false).sending_again, SendingAgain::MayRepeat);
+        assert_eq!(Verdict::of(&held(1, vec![]), true).sending_again, SendingAgain::Deduplicated);
+    }
+
+    #[test]
+    fn a_claim_that_was_given_back_can_have_done_nothing() {
+        let act = Act { actor: "ann".into(), reason: String::new() };
+        let events = vec![Event::Released { claim: 1 }, Event::Hurried(act)];
+        assert_eq!(Verdict::of(&held(1, events), false).sending_again, SendingAgain::Safe);
+    }
 }

@@ -94,10 +94,14 @@ impl Tidings {
         self.insert_one(new).await
     }
 
-    /// Enqueues up to [`limits::BATCH_MAX`] jobs in one transaction: all or none.
+    /// Enqueues up to [`limits::BATCH_MAX`] jobs in one transaction: all or none. One whose
+    /// unique key or idempotency key another job has is answered with that job.
     ///
     /// # Errors
-    /// The first job that is refused at the door, or that the database does not take them.
+    /// The first job that is refused at the door, or that the database does not take them:
+    /// nothing was enqueued then. And an idempotency key that was used for another call:
+    /// the other jobs were enqueued, and the same batch again is answered with them only if
+    /// they have keys, too.
     pub async fn enqueue_all<K: Kind>(
         &self,
         jobs: impl IntoIterator<Item = impl Into<Enqueue<K>>>,

@@ -3,7 +3,7 @@
 //! A kind is the type of its arguments. Its declaration is data; its handler is an
 //! async function that is given state and an attempt and returns an outcome.
 //!
-//! Absent on purpose: retrying. A handler only classifies; see [`crate::policy`].
+//! Absent on purpose: retrying. A handler only classifies; see [`tidings_core::policy`].
 
 pub mod http_call;
 mod registry;

@@ -55,6 +55,17 @@ pub enum StoreError {
         /// What this program knows.
         known: i64,
     },
+    /// The database was written by an older program, or by none, and may not be migrated now.
+    #[error(
+        "the database has schema version {found}, this program needs {known}: run `tidings migrate`, or open \
+         it with migration allowed"
+    )]
+    SchemaOlder {
+        /// What the database says; 0 where nothing was ever migrated.
+        found: i64,
+        /// What this program needs.
+        known: i64,
+    },
     /// The SQLite library is one that can lose committed writes.
     #[error("SQLite {found} can lose committed writes (WAL reset); {needed} or newer is needed")]
     SqliteTooOld {
@@ -72,12 +83,14 @@ pub enum StoreError {
         what: String,
     },
     /// The database file itself is damaged. Nothing mends this by itself.
-    #[error("the database is damaged ({0}): stop, and restore it from a backup")]
+    #[error(
+        "the database is damaged or not one of SQLite ({0}): name the right file, or stop and restore it from a backup"
+    )]
     DatabaseDamaged(String),
     /// The database refused a statement: a fault of the program or of the data, not of the moment.
     #[error("the database refused a statement: {0}")]
     Refused(String),
-    /// The place that was named is not one.
+    /// The place that was named is not one, or does not let us in.
     #[error("{0}")]
     BadAddress(String),
 }
@@ -139,7 +152,7 @@ pub struct Taken {
 }
 
 /// Which jobs to list. Empty text means any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct JobFilter {
     /// Only this state.
     pub state: Option<StateName>,
@@ -154,6 +167,23 @@ pub struct JobFilter {
     /// At most this many, newest first.
     pub limit: usize,
 }
+
+impl Default for JobFilter {
+    /// Any job, a page of them.
+    fn default() -> JobFilter {
+        JobFilter {
+            state: None,
+            kind: String::new(),
+            queue: String::new(),
+            tenant: String::new(),
+            before: None,
+            limit: PAGE_DEFAULT,
+        }
+    }
+}
+
+/// Rows of a list whose caller names no limit.
+const PAGE_DEFAULT: usize = 100;
 
 /// A queue that somebody paused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,6 +33,8 @@ const CLAIM_MAX: usize = 1_000;
 const REPORT_LANES: usize = 2;
 const CLAIM_PAUSE_FIRST: Duration = Duration::from_millis(100);
 const CLAIM_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The ticker and the relay.
+const HOUSEKEEPERS: usize = 2;
 /// How long reports get to be written after the last handler has gone.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 /// Without a successful look at a queue for this long, the process is not ready.
@@ -188,10 +190,10 @@ fn workers_by_queue(parts: &Parts) -> Result<Vec<(String, usize)>, WorkRefused> 
 }
 
 /// Workers hold no connection while a handler runs; the loops do, briefly: one for
-/// each queue, the report writers, the relay, the ticker.
+/// each queue, the report writers, the ticker, the relay.
 fn check_pool(pool: Option<usize>, queues: usize) -> Result<(), WorkRefused> {
     let Some(pool) = pool else { return Ok(()) };
-    let needed = queues + REPORT_LANES + 2;
+    let needed = queues + REPORT_LANES + HOUSEKEEPERS;
     if needed * 2 > pool {
         return Err(WorkRefused::PoolTooSmall { queues, needed, pool, least: needed * 2 });
     }
@@ -413,8 +415,8 @@ mod tests {
     #[test]
     fn workers_do_not_start_on_a_pool_that_they_would_fill_by_more_than_half() {
         assert!(check_pool(None, 1_000).is_ok());
-        assert!(check_pool(Some(12), 2).is_ok());
-        let refusal = check_pool(Some(12), 3).unwrap_err().to_string();
-        assert!(refusal.contains("raise `pool_size` to at least 14"), "{refusal}");
+        assert!(check_pool(Some(10), 1).is_ok());
+        let refusal = check_pool(Some(10), 2).unwrap_err().to_string();
+        assert!(refusal.contains("raise `pool_size` to at least 12"), "{refusal}");
     }
 }

@@ -4,6 +4,7 @@ use super::{Ended, Refusal};
 use crate::evidence::Evidence;
 use crate::fact::{AttemptEnd, DiscardWhy, EndedBy, Fact, LateReport, Next};
 use crate::job::{Claim, Job, State};
+use crate::limits;
 use crate::outcome::{AttemptOutcome, Effect, FailureKind, Outcome, SnoozeSource};
 use crate::policy::{Draw, OnUnknown, Policy};
 use crate::text;
@@ -167,7 +168,7 @@ fn again(
 
 /// A snooze spends no attempt. A receiver's Retry-After never shortens the
 /// policy's own backoff, else `Retry-After: 1` in a loop would hammer it; a
-/// handler's time is taken as named. Both end at the policy's longest snooze.
+/// handler's time is taken as named, but a second from now at least. Both end at the policy's longest snooze.
 fn snooze(
     job: &Job,
     policy: &Policy,
@@ -180,7 +181,7 @@ fn snooze(
         return (Next::Discarded { why: DiscardWhy::SnoozesUsedUp }, None);
     }
     let asked = match source {
-        SnoozeSource::Handler => until.since(now),
+        SnoozeSource::Handler => until.since(now).max(limits::SNOOZE_MIN),
         SnoozeSource::RetryAfter => {
             until.since(now).max(policy.delay(job.counters.attempts.saturating_add(1), draw))
         }

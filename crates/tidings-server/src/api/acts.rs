@@ -17,14 +17,14 @@ use tidings::{Act, Resolution};
 
 /// Who and why; both may be left out.
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object")]
 pub(super) struct ActBody {
     reason: Option<String>,
     actor: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct ResolveBody {
     resolution: Resolution,
     reason: Option<String>,

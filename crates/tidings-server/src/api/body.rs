@@ -64,6 +64,10 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))?;
+    if text.trim_start().starts_with('[') {
+        // Else it would be read as the members in their order, which nobody means.
+        return Err(Problem::new(Sort::MalformedBody, "the body is an array; it must be a JSON object"));
+    }
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -128,5 +132,11 @@ mod tests {
             assert!(problem.contains("not JSON") && problem.contains("line 1"), "{body}: {problem}");
         }
         assert!(parse::<Sample>(b"\xff").unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn members_are_never_taken_by_their_order() {
+        let problem = parse::<Sample>(br#" ["a", 1]"#).unwrap_err();
+        assert!(problem.to_string().contains("must be a JSON object"), "{problem}");
     }
 }

@@ -12,7 +12,7 @@ use tidings::{EnqueueOptions, Time};
 
 /// The body. `args` keeps its bytes.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct EnqueueBody {
     kind: String,
     args: Box<RawValue>,

@@ -14,6 +14,9 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
+/// A given key that is shorter is warned of.
+const KEY_CHARACTERS_MIN: usize = 16;
+
 /// What is said at the start.
 #[derive(Serialize)]
 struct Started {
@@ -88,6 +91,12 @@ fn started<'a>(
         FirstKey::Made(key) => Some(key),
         FirstKey::Given => {
             notes.push("The admin key of TIDINGS_ADMIN_KEY is accepted.".to_owned());
+            if config.admin_key.as_ref().is_some_and(|key| key.len() < KEY_CHARACTERS_MIN) {
+                notes.push(format!(
+                    "WARNING: it has fewer than {KEY_CHARACTERS_MIN} characters and can be guessed: take a long \
+                     random one, as `openssl rand -hex 32` prints it."
+                ));
+            }
             None
         }
         FirstKey::Kept => {

@@ -98,12 +98,20 @@ fn settings(written: &Written, place_of: PlaceOf<'_>) -> Result<Settings, Proble
         workers,
         workers_default,
         poll: millis("poll_ms", written.poll_ms, defaults.poll, place_of)?,
-        // No grace at all is a choice that somebody may make.
-        stop_grace: written.stop_grace_ms.map_or(defaults.stop_grace, Duration::from_millis),
+        stop_grace: match written.stop_grace_ms {
+            // No grace at all is a choice that somebody may make.
+            Some(0) => Duration::ZERO,
+            written => millis("stop_grace_ms", written, defaults.stop_grace, place_of)?,
+        },
         retention: retention(&written.retention, place_of)?,
         ..defaults
     })
 }
+
+/// More workers or connections than this are a slip.
+const NUMBER_MAX: usize = 10_000;
+/// A day, beyond which a number is a slip of the unit.
+const MILLIS_MAX: u64 = 86_400_000;
 
 fn positive(
     path: &str,
@@ -112,8 +120,10 @@ fn positive(
     place_of: PlaceOf<'_>,
 ) -> Result<usize, Problem> {
     match written {
-        Some(0) => Err(refused(&place_of(path), path, "is 0; write 1 or more")),
-        Some(number) => Ok(number),
+        Some(number @ 1..=NUMBER_MAX) => Ok(number),
+        Some(other) => {
+            Err(refused(&place_of(path), path, &format!("is {other}; write a number from 1 to {NUMBER_MAX}")))
+        }
         None => Ok(default),
     }
 }
@@ -125,8 +135,10 @@ fn millis(
     place_of: PlaceOf<'_>,
 ) -> Result<Duration, Problem> {
     match written {
-        Some(0) => Err(refused(&place_of(path), path, "is 0; write 1 or more milliseconds")),
-        Some(ms) => Ok(Duration::from_millis(ms)),
+        Some(ms @ 1..=MILLIS_MAX) => Ok(Duration::from_millis(ms)),
+        Some(other) => {
+            Err(refused(&place_of(path), path, &format!("is {other}; write 1 to {MILLIS_MAX} milliseconds")))
+        }
         None => Ok(default),
     }
 }
@@ -182,10 +194,10 @@ fn http_limits(written: &Limits, place_of: PlaceOf<'_>) -> Result<HttpLimits, Pr
     let defaults = HttpLimits::default();
     let limit = |name: &str, ms: Option<u64>, default: u64| match ms {
         None => Ok(default),
-        Some(ms @ 1..=86_400_000) => Ok(ms),
+        Some(ms @ 1..=MILLIS_MAX) => Ok(ms),
         Some(other) => {
             let path = format!("http.limits.{name}");
-            let problem = format!("is {other}; write 1 to 86400000 milliseconds");
+            let problem = format!("is {other}; write 1 to {MILLIS_MAX} milliseconds");
             Err(refused(&place_of(&path), &path, &problem))
         }
     };

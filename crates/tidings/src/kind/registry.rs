@@ -6,6 +6,7 @@ use crate::sink::http::Trail;
 use crate::store::terms::{KeptKind, Terms, TermsOfKinds};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -262,13 +263,31 @@ pub(crate) fn check_name(name: &str, bytes_max: usize) -> Result<(), RegistryRef
     Ok(())
 }
 
-fn decode<K: DeserializeOwned>(args: &str) -> Result<K, BadArgs> {
+fn decode<K: Serialize + DeserializeOwned>(args: &str) -> Result<K, BadArgs> {
     let mut json = serde_json::Deserializer::from_str(args);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let decoded: K = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { "args".to_owned() } else { format!("args.{path}") };
-        BadArgs { path, problem: without_the_value(&error.into_inner().to_string()) }
-    })
+        BadArgs { path, problem: without_the_value(&without_the_place(error.inner())) }
+    })?;
+    if is_array(args) && !serde_json::to_string(&decoded).is_ok_and(|text| is_array(&text)) {
+        let problem = "is an array; write an object, so that each value has its name".to_owned();
+        return Err(BadArgs { path: "args".to_owned(), problem });
+    }
+    Ok(decoded)
+}
+
+/// A struct is also read from an array of its fields in order, which nobody means.
+fn is_array(json: &str) -> bool {
+    json.trim_start().starts_with('[')
+}
+
+/// The path says where a value is wrong; line and column are those of text that the
+/// caller, who may have given a flag or a larger document, never saw.
+fn without_the_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    if error.is_data() { text.strip_suffix(&place).unwrap_or(&text).to_owned() } else { text }
 }
 
 /// `invalid type: string "whsec_…", expected a map` repeats what was given, and that
@@ -298,9 +317,8 @@ mod tests {
 
     #[test]
     fn a_message_about_bad_arguments_never_repeats_them() {
-        #[derive(serde::Deserialize, Debug)]
+        #[derive(serde::Serialize, serde::Deserialize, Debug)]
         struct Args {
-            #[expect(dead_code, reason = "only decoded")]
             secret: u8,
         }
         for (args, expected) in [
@@ -309,10 +327,17 @@ mod tests {
             (r#"{"secret": ["s3cr3t"]}"#, "args.secret: invalid type, expected u8"),
             (r#""s3cr3t""#, "args: invalid type, expected struct Args"),
             (r#"{"other": "s3cr3t"}"#, "args: missing field `secret`"),
+            ("[7]", "args: is an array; write an object, so that each value has its name"),
         ] {
             let said = decode::<Args>(args).unwrap_err().to_string();
-            assert!(said.starts_with(expected), "{said}");
+            assert_eq!(said, expected);
             assert!(!said.contains("s3cr3t") && !said.contains("987654"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_kind_whose_arguments_are_an_array_takes_one() {
+        assert_eq!(decode::<Vec<u8>>(" [1, 2]"), Ok(vec![1, 2]));
+        assert_eq!(decode::<(u8, String)>(r#"[1, "a"]"#), Ok((1, "a".to_owned())));
     }
 }

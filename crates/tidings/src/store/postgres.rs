@@ -8,6 +8,7 @@
 //! Absent on purpose: holding a connection while a handler runs.
 
 mod connect;
+mod emissions;
 mod event_store;
 mod events;
 mod keys;
@@ -30,8 +31,9 @@ use tidings_core::fact::Act;
 use tidings_core::id::JobId;
 use tidings_core::job::Job;
 use tidings_core::time::Time;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 
+pub use emissions::BrokenEmission;
 pub use events::{declared as declared_in, record as record_in};
 pub use verbs::insert as insert_in;
 
@@ -52,20 +54,36 @@ impl PostgresStore {
         let store = PostgresStore { pool, connector };
         let mut client = store.client().await?;
         migrate::run(&mut client, sql::POSTGRES_MIGRATIONS, options.migrate).await?;
+        emissions::warn_of_broken(&client).await;
         drop(client);
         Ok(store)
+    }
+
+    /// Tables whose triggers do not record what `tidings.emit_on_change` installed them for.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn broken_emissions(&self) -> Result<Vec<BrokenEmission>, StoreError> {
+        emissions::broken(&self.client().await?).await
     }
 
     async fn client(&self) -> Result<Client, StoreError> {
         match self.pool.get().await {
             Ok(client) => Ok(client),
-            Err(deadpool_postgres::PoolError::Backend(failed)) => Err(failed.into()),
+            Err(deadpool_postgres::PoolError::Backend(failed)) => Err(self.not_connected(&failed)),
             Err(deadpool_postgres::PoolError::Timeout(_)) => Err(StoreError::Unavailable(
                 "no connection came free in time: the pool is in use; raise `pool_size` or lower the load"
                     .into(),
             )),
             Err(other) => Err(StoreError::Unavailable(other.to_string())),
         }
+    }
+
+    /// Whatever the reason (also a password that is being changed), nothing was done and
+    /// the same may succeed later: what waits for a connection goes on waiting.
+    fn not_connected(&self, failed: &tokio_postgres::Error) -> StoreError {
+        let what = failed.as_db_error().map_or_else(|| source_chain(failed), in_words);
+        StoreError::Unavailable(format!("no connection to {}: {what}", self.connector.place()))
     }
 }
 
@@ -84,7 +102,7 @@ fn error(failed: &tokio_postgres::Error) -> StoreError {
     let Some(server) = failed.as_db_error() else {
         return StoreError::Unavailable(source_chain(failed));
     };
-    let text = format!("{} ({})", server.message(), server.code().code());
+    let text = in_words(server);
     if retry::names_conflict(server.code()) {
         return StoreError::Conflict(GaveUp(text));
     }
@@ -102,6 +120,10 @@ fn error(failed: &tokio_postgres::Error) -> StoreError {
     } else {
         StoreError::Refused(text)
     }
+}
+
+fn in_words(server: &DbError) -> String {
+    format!("{} ({})", server.message(), server.code().code())
 }
 
 impl From<tokio_postgres::Error> for StoreError {

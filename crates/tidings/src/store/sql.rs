@@ -40,9 +40,9 @@ statements! {
     shared: [
         append_fact, backlog, close_incident, declare_event_type, delete_finished, delete_live, event_types,
         find_policy, incidents, insert_api_key, keep_kind, keep_policy, keep_subscription, kept_kinds,
-        list_api_keys, list_events, list_finished, list_live, live_args, next_event_due, open_incident, pause_queue,
-        paused_queues, raise_fact_horizon, remove_subscription, resume_queue, save_event, set_aside_unreadable,
-        subscriptions,
+        list_api_keys, list_events, list_finished, list_live, live_args, next_event_due, open_incident,
+        pause_queue, paused_queues, raise_fact_horizon, release_keys_of_job, remove_subscription, resume_queue,
+        save_event, set_aside_unreadable, subscriptions,
     ],
     by_backend: [
         claim_jobs, find_keys, history, insert_jobs, load_events, load_finished, load_live, lock_event,
@@ -62,10 +62,14 @@ fn for_sqlite(statement: &str) -> String {
 pub(crate) const POSTGRES_MIGRATIONS: &[&str] = &[
     include_str!("../../sql/migrations/postgres/0001_job_layer.sql"),
     include_str!("../../sql/migrations/postgres/0002_outbox.sql"),
+    include_str!("../../sql/migrations/postgres/0003_sql_functions.sql"),
+    include_str!("../../sql/migrations/postgres/0004_emit_on_change.sql"),
 ];
 /// The same steps for SQLite.
 #[cfg(feature = "sqlite")]
 pub(crate) const SQLITE_MIGRATIONS: &[&str] = &[
     include_str!("../../sql/migrations/sqlite/0001_job_layer.sql"),
     include_str!("../../sql/migrations/sqlite/0002_outbox.sql"),
+    include_str!("../../sql/migrations/sqlite/0003_sql_functions.sql"),
+    include_str!("../../sql/migrations/sqlite/0004_emit_on_change.sql"),
 ];

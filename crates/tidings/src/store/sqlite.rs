@@ -68,7 +68,8 @@ impl SqliteStore {
                 path.display()
             )));
         }
-        tokio::task::spawn_blocking(move || Self::open_blocking(&path, migrate)).await.map_err(stopped)?
+        let open = move || Self::open_blocking(&path, migrate).map_err(|error| not_opened(&path, error));
+        tokio::task::spawn_blocking(open).await.map_err(stopped)?
     }
 
     fn open_blocking(path: &Path, migrate: bool) -> Result<SqliteStore, StoreError> {
@@ -101,6 +102,18 @@ impl SqliteStore {
         })
         .await
         .map_err(stopped)?
+    }
+}
+
+/// Which file it was, and what can be done about it.
+fn not_opened(path: &Path, problem: StoreError) -> StoreError {
+    let path = path.display();
+    match problem {
+        StoreError::Unavailable(what) => StoreError::Unavailable(format!(
+            "{path}: {what}; the file and its folder must be there and be writable for this user"
+        )),
+        StoreError::DatabaseDamaged(what) => StoreError::DatabaseDamaged(format!("{path}: {what}")),
+        other => other,
     }
 }
 

@@ -47,8 +47,9 @@ async fn what_cannot_be_kept_is_refused_at_the_door_and_says_what_to_write() {
         (data("1").subject("x".repeat(513)), "subject is 513 bytes long; at most 512"),
         (data("1").subject("a\0b"), "subject has control characters"),
         (data("1").tenant("t\n"), "tenant has control characters"),
-        (data("1").key("k".repeat(1_000_000)), "key has 1000000 bytes; write 1 to 1024"),
-        (data("1").key(""), "key has 0 bytes"),
+        (data("1").key("k".repeat(1_000_000)), "key is 1000000 bytes long; at most 1024 are taken"),
+        (data("1").key(""), "key is empty; leave it out instead"),
+        (data("1").key("a\u{1b}"), "key has control characters"),
         (Record::json("Note Changed", "1"), "`Note Changed` is not an event type"),
         (
             Record::new("note.changed", &f64::NAN.to_string().parse::<NoJson>().unwrap()),

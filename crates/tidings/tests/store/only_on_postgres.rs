@@ -1,7 +1,7 @@
 //! What only a server can do: go away, come back, refuse to write, pass messages on.
 
 use crate::draft::{Draft, NOW, act, ended, job, jobs, take};
-use crate::fixture::{Fresh, Place, postgres};
+use crate::fixture::{Fresh, Place, empty_postgres, postgres};
 use std::time::Duration;
 use testkit::postgres::{Cluster, Durability, database_on};
 use tidings::core::decide::Command;
@@ -180,6 +180,28 @@ async fn an_address_that_is_none_is_refused_without_repeating_the_password() {
         };
         assert!(matches!(problem, StoreError::BadAddress(_)), "{problem}");
         assert!(!problem.to_string().contains("s3cret"), "{problem}");
+    }
+}
+
+/// Also a password that is wrong for a moment: what waits for a connection waits on.
+#[tokio::test]
+async fn a_connection_that_cannot_be_had_names_its_place_and_may_be_had_later() {
+    let database = empty_postgres().await;
+    let address = database.address();
+    let (server, name) = address.rsplit_once('/').unwrap();
+    let host = server.rsplit_once('@').unwrap().1;
+    let nobody = format!("postgres://nobody_of_that_name:s3cret@{host}/{name}");
+    for (address, place) in [
+        ("postgres://ann:s3cret@127.0.0.1:1/app".to_owned(), "127.0.0.1:1/app".to_owned()),
+        (format!("{server}/not_there"), format!("{host}/not_there")),
+        (nobody, format!("{host}/{name}")),
+    ] {
+        let Err(problem) = tidings::store::open(&address, &OpenOptions::default()).await else {
+            panic!("it was opened")
+        };
+        assert!(problem.is_transient(), "{problem}");
+        let text = problem.to_string();
+        assert!(text.contains(&format!("no connection to {place}: ")) && !text.contains("s3cret"), "{text}");
     }
 }
 

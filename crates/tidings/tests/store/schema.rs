@@ -3,6 +3,7 @@
 use crate::draft::{NOW, act, ended, job};
 use tidings::core::decide::Command;
 use tidings::core::outcome::Outcome;
+use tidings::core::time::Millis;
 
 #[tokio::test]
 async fn a_fact_is_neither_changed_nor_deleted_by_anybody() {
@@ -19,8 +20,11 @@ async fn a_fact_is_neither_changed_nor_deleted_by_anybody() {
         assert!(refused.contains("facts are append-only"), "{statement}: {refused}");
     }
     if store.is_postgres() {
-        let refused = store.sql("TRUNCATE tidings.fact").await.unwrap_err();
-        assert!(refused.contains("facts are append-only"), "{refused}");
+        let this_week = format!("fact_week_{}", NOW.0 / Millis::from_days(7).0);
+        for table in ["fact", "fact_otherwise", &this_week] {
+            let refused = store.sql(&format!("TRUNCATE tidings.{table}")).await.unwrap_err();
+            assert!(refused.contains("facts are append-only"), "{table}: {refused}");
+        }
     }
     assert_eq!(store.facts(running.id).await, ["attempt_ended"]);
 }

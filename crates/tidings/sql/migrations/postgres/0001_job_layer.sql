@@ -108,7 +108,10 @@ END
 $$;
 CREATE TRIGGER facts_are_append_only BEFORE UPDATE OR DELETE ON tidings.fact
     FOR EACH ROW EXECUTE FUNCTION tidings.refuse_change();
+-- Of a partition it is refused too: triggers of a statement are not passed on to partitions.
 CREATE TRIGGER facts_are_not_truncated BEFORE TRUNCATE ON tidings.fact
+    FOR EACH STATEMENT EXECUTE FUNCTION tidings.refuse_change();
+CREATE TRIGGER facts_are_not_truncated BEFORE TRUNCATE ON tidings.fact_otherwise
     FOR EACH STATEMENT EXECUTE FUNCTION tidings.refuse_change();
 
 -- Keys that two jobs may not share: unique keys while a job is in their states,

@@ -13,6 +13,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+const PORT_DEFAULT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A half-open connection is noticed within about this time.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -68,6 +69,22 @@ impl Connector {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::BadAddress(format!("the connection pool cannot be made: {error}")))
+    }
+
+    /// Where it connects to, for messages: hosts, ports and the database's name.
+    pub(super) fn place(&self) -> String {
+        let ports = self.config.get_ports();
+        let host = |(index, host): (usize, &Host)| {
+            let port = ports.get(index).or(ports.first()).copied().unwrap_or(PORT_DEFAULT);
+            match host {
+                Host::Tcp(name) => format!("{name}:{port}"),
+                #[cfg(unix)]
+                Host::Unix(folder) => format!("{}:{port}", folder.display()),
+            }
+        };
+        let hosts: Vec<String> = self.config.get_hosts().iter().enumerate().map(host).collect();
+        let name = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        format!("{}/{name}", hosts.join(","))
     }
 
     /// The settings, for a connection outside the pool.

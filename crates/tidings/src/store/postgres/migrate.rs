@@ -7,6 +7,7 @@
 
 use crate::store::StoreError;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 /// Any number that nobody else uses: "tidings" in ASCII.
 const LOCK: i64 = 0x0074_6964_696e_6773;
@@ -22,9 +23,7 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
         return Ok(());
     }
     if !migrate {
-        return Err(StoreError::Refused(format!(
-            "the schema has version {found} and this program needs {known}: run `tidings migrate` first"
-        )));
+        return Err(StoreError::SchemaOlder { found, known });
     }
     let tx = client.transaction().await.map_err(StoreError::from)?;
     tx.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(StoreError::from)?;
@@ -38,7 +37,7 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
          );",
     )
     .await
-    .map_err(StoreError::from)?;
+    .map_err(|failed| not_made(&failed))?;
     let row = tx
         .query_one("SELECT coalesce(max(version), 0) FROM tidings.migration", &[])
         .await
@@ -55,6 +54,19 @@ pub(super) async fn run(client: &mut Client, steps: &[&str], migrate: bool) -> R
             .map_err(StoreError::from)?;
     }
     tx.commit().await.map_err(StoreError::from)
+}
+
+/// The first start needs a right that the ones after it do not.
+fn not_made(failed: &tokio_postgres::Error) -> StoreError {
+    match super::error(failed) {
+        StoreError::Refused(what) if failed.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            StoreError::Refused(format!(
+                "{what}; the first start makes the schema `tidings`: grant the role CREATE on the database, \
+                 or run `tidings migrate` as a role that has it"
+            ))
+        }
+        other => other,
+    }
 }
 
 /// The version that the database has; 0 where nothing was ever migrated.

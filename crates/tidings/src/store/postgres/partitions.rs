@@ -79,6 +79,8 @@ async fn make(client: &mut Client, week: i64) -> Result<(), StoreError> {
              DO $$ BEGIN
                  IF NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = 'tidings.{table}'::regclass) THEN
                      ALTER TABLE tidings.fact ATTACH PARTITION tidings.{table} FOR VALUES FROM ({from}) TO ({to});
+                     CREATE TRIGGER facts_are_not_truncated BEFORE TRUNCATE ON tidings.{table}
+                         FOR EACH STATEMENT EXECUTE FUNCTION tidings.refuse_change();
                  END IF;
              END $$;"
         ))

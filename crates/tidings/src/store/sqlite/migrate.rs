@@ -24,9 +24,7 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str], migrate: bool) ->
         return Err(StoreError::SchemaNewer { found, known });
     }
     if found < known && !migrate {
-        return Err(StoreError::Refused(format!(
-            "the schema has version {found} and this program needs {known}: run `tidings migrate` first"
-        )));
+        return Err(StoreError::SchemaOlder { found, known });
     }
     for (version, step) in (1..=known).zip(steps).filter(|(version, _)| *version > found) {
         tx.execute_batch(step).map_err(error)?;

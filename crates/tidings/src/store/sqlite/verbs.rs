@@ -355,11 +355,7 @@ pub(super) fn prune(db: &Connection, what: Prune, limit: usize) -> Result<u64> {
                 .collect::<rusqlite::Result<Vec<_>>>()
                 .map_err(error)?;
             for id in &ids {
-                execute(
-                    db,
-                    "DELETE FROM tidings_job_key WHERE job_id = ?1 AND scope <> 'idempotency'",
-                    params![id],
-                )?;
+                execute(db, &sql::release_keys_of_job, params![id])?;
             }
             ids.len()
         }

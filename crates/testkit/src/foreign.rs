@@ -1,29 +1,32 @@
-//! Other people's verifiers of webhook signatures, and where they lie.
+//! Other people's programs in other languages, and where they lie: verifiers of
+//! webhook signatures, drivers of PostgreSQL.
 //!
-//! `cargo xtask test` installs them and names them in one variable; tests read
-//! it. A verifier that is not there comes with the reason, so that a test which
+//! `cargo xtask test` installs them and names those of one purpose in one variable;
+//! tests read it. What is not there comes with the reason, so that a test which
 //! needs it can say why it was skipped.
 
 use std::path::PathBuf;
 
-/// The variable through which the tests learn of the verifiers.
+/// The variable through which the tests learn of `standardwebhooks`.
 pub const VERIFIERS_VARIABLE: &str = "TIDINGS_VERIFIERS";
+/// The variable through which the tests learn of psycopg and pg.
+pub const DRIVERS_VARIABLE: &str = "TIDINGS_DRIVERS";
 
 const HOW_TO_INSTALL: &str = "not installed: run the tests with `cargo xtask test`";
 
-/// Where each verifier is, or why it is not there.
+/// Where the packages of one purpose are, or why they are not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verifiers {
-    /// A Python interpreter that can import `standardwebhooks`.
+pub struct Foreign {
+    /// A Python interpreter that can import its package.
     pub python: Result<PathBuf, String>,
-    /// A folder in which Node finds `standardwebhooks`.
+    /// A folder in which Node finds its package.
     pub node: Result<PathBuf, String>,
 }
 
-impl Verifiers {
-    /// What `cargo xtask test` found.
-    pub fn from_environment() -> Verifiers {
-        Verifiers::read(&std::env::var(VERIFIERS_VARIABLE).unwrap_or_default())
+impl Foreign {
+    /// What `cargo xtask test` found for the purpose of this variable.
+    pub fn from_environment(variable: &str) -> Foreign {
+        Foreign::read(&std::env::var(variable).unwrap_or_default())
     }
 
     /// The variable's value: `python=ok:PATH;node=skipped:REASON`.
@@ -35,7 +38,7 @@ impl Verifiers {
         format!("{};{}", part("python", &self.python), part("node", &self.node))
     }
 
-    fn read(value: &str) -> Verifiers {
+    fn read(value: &str) -> Foreign {
         let part = |name: &str| {
             let parts = value.split(';').filter_map(|part| part.split_once('='));
             let found =
@@ -46,7 +49,7 @@ impl Verifiers {
                 None => Err(HOW_TO_INSTALL.to_owned()),
             }
         };
-        Verifiers { python: part("python"), node: part("node") }
+        Foreign { python: part("python"), node: part("node") }
     }
 }
 
@@ -57,13 +60,13 @@ mod tests {
     #[test]
     fn the_variable_reads_back_as_what_was_found() {
         let found =
-            Verifiers { python: Ok("/t/bin/python".into()), node: Err("npm failed: 404, offline".into()) };
-        assert_eq!(Verifiers::read(&found.to_variable()), found);
+            Foreign { python: Ok("/t/bin/python".into()), node: Err("npm failed: 404, offline".into()) };
+        assert_eq!(Foreign::read(&found.to_variable()), found);
     }
 
     #[test]
     fn without_the_variable_the_reason_says_what_to_run() {
-        let none = Verifiers::read("");
+        let none = Foreign::read("");
         assert!(none.python.unwrap_err().contains("cargo xtask test"));
         assert!(none.node.unwrap_err().contains("cargo xtask test"));
     }

@@ -1,0 +1,1 @@
+-- SQLite has no stored functions: an application on the same file records and enqueues through the library.

@@ -1,0 +1,1 @@
+-- SQLite has no stored functions: nothing here installs triggers.
