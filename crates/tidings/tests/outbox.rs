@@ -20,6 +20,8 @@ macro_rules! on_both {
             use $open as open;
             #[path = "outbox/backlog.rs"]
             mod backlog;
+            #[path = "outbox/crashes.rs"]
+            mod crashes;
             #[path = "outbox/expansion.rs"]
             mod expansion;
             #[path = "outbox/fans_out.rs"]
