@@ -2,13 +2,15 @@
 //! the wake-ups. A process of its own each time, so that the kill is a real one.
 
 use super::open;
-use crate::fixture::{Deliver, Index, Place, Seen, all_jobs, declare, jobs, keep, note, relay, soon, to_each};
+use crate::fixture::{
+    Deliver, Index, Place, Seen, all_jobs, declare, jobs, keep, note, relay, soon, to_each,
+};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tidings::core::route::Subscription;
-use tidings::store::outbox::EventFilter;
+use tidings::store::outbox::{EventFilter, StoredEvent};
 use tidings::{Builder, JobId, Tidings};
 
 /// Names the database to the process that is to be killed.
@@ -67,13 +69,14 @@ async fn a_relay_killed_a_hundred_times_fans_each_event_out_once() {
         let records = (0..EVENTS_A_ROUND).map(note).collect();
         all.extend(tidings.record_all(records).await.unwrap().into_iter().map(|receipt| receipt.id));
         let mut child = start(&place);
-        let delay_ms = tidings::random::draw().0 % 50;
+        let delay_ms = tidings::random::draw().0 % 60;
         tokio::time::sleep(Duration::from_millis(delay_ms.into())).await;
         child.kill().unwrap();
         child.wait().unwrap();
         cut_short += usize::from(tidings.backlog().await.unwrap().waiting > 0);
     }
-    assert!(cut_short > 0, "some kill came in the middle");
+    let done = fanned_out(&tidings).await.len();
+    assert!(done > 0 && cut_short > 0, "they got on ({done}), and some were cut short ({cut_short})");
     soon("the database lets go of what the last one held, and all is fanned out", async {
         while tidings.backlog().await.unwrap().waiting > 0 {
             relay(&tidings).await;
@@ -81,6 +84,11 @@ async fn a_relay_killed_a_hundred_times_fans_each_event_out_once() {
     })
     .await;
     assert_each_once(&tidings, all.into_iter().map(|id| id.to_string()).collect()).await;
+}
+
+async fn fanned_out(tidings: &Tidings) -> Vec<StoredEvent> {
+    let filter = EventFilter { state: "fanned_out".into(), limit: 100_000, ..EventFilter::default() };
+    tidings.events(&filter).await.unwrap()
 }
 
 async fn assert_each_once(tidings: &Tidings, all: BTreeSet<String>) {
@@ -93,8 +101,7 @@ async fn assert_each_once(tidings: &Tidings, all: BTreeSet<String>) {
     let delivered: BTreeSet<Deliver> = delivered.into_iter().collect();
     assert_eq!(delivered.len(), all.len() * RECEIVERS.len());
     // What an event says it became is there.
-    let filter = EventFilter { state: "fanned_out".into(), limit: 100_000, ..EventFilter::default() };
-    let events = tidings.events(&filter).await.unwrap();
+    let events = fanned_out(tidings).await;
     assert_eq!(events.len(), all.len());
     let said: Vec<JobId> = events.iter().flat_map(tidings::events::jobs_of).collect();
     assert_eq!(said.len(), all.len() * (1 + RECEIVERS.len()));
