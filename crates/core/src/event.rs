@@ -190,7 +190,11 @@ impl Event {
     }
 }
 
-fn check_text(field: &'static str, text: &str, bytes_max: usize) -> Result<(), EventRefused> {
+/// Checks a text field: its length, and that it is one line of plain text.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub fn check_text(field: &'static str, text: &str, bytes_max: usize) -> Result<(), EventRefused> {
     let problem = if text.len() > bytes_max {
         format!("is {} bytes long; at most {bytes_max} are taken", text.len())
     } else if text.chars().any(char::is_control) {

@@ -14,7 +14,7 @@ use crate::store::{Idempotency, StoreError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use tidings_core::event::{Event, EventId, EventRefused, EventType, TypeName};
+use tidings_core::event::{Event, EventId, EventRefused, EventType, TypeName, check_text};
 use tidings_core::id::JobId;
 use tidings_core::limits;
 use tidings_core::relay::{BACKLOG_WAITING_MAX, Backlog, RelayState};
@@ -168,10 +168,11 @@ impl Record {
 }
 
 fn idempotency(event: &Event, key: &str, now: Time) -> Result<Idempotency, EventRefused> {
-    if key.is_empty() || key.len() > limits::KEY_BYTES_MAX {
-        let problem = format!("has {} bytes; write 1 to {}", key.len(), limits::KEY_BYTES_MAX);
+    if key.is_empty() {
+        let problem = "is empty; leave it out instead".to_owned();
         return Err(EventRefused::BadField { field: "key", problem });
     }
+    check_text("key", key, limits::KEY_BYTES_MAX)?;
     Ok(Idempotency {
         key_hash: KeyHash::of(key),
         fingerprint: fingerprint(event),

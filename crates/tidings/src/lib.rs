@@ -61,7 +61,7 @@ pub mod transaction {
     //! Transactions of an application on the database alone, tried again when the
     //! database gave them up for the sake of another one.
 
-    pub use crate::store::retry::{TRIES_MAX, TransactionError, in_transaction, is_conflict};
+    pub use crate::store::retry::{TRIES_MAX, TransactionError, check, commit, in_transaction, is_conflict};
 }
 
 pub use builder::{Builder, OpenRefused};

@@ -49,7 +49,8 @@ impl Tidings {
     ///
     /// # Errors
     /// When the job is refused at the door, or by the database: the transaction has
-    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on.
+    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on, or
+    /// commit with [`crate::transaction::commit`], which says so.
     pub async fn enqueue_in_postgres<K: Kind>(
         &self,
         tx: &tokio_postgres::Transaction<'_>,
@@ -85,7 +86,8 @@ impl Tidings {
     ///
     /// # Errors
     /// When its type is not declared, or the database refuses: the transaction has
-    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on.
+    /// failed then, and its `COMMIT` would quietly be a `ROLLBACK`. Pass the error on, or
+    /// commit with [`crate::transaction::commit`], which says so.
     pub async fn record_in_postgres(
         &self,
         tx: &tokio_postgres::Transaction<'_>,

@@ -51,6 +51,8 @@ pub(crate) struct Batched {
     pub(crate) fanned_out: usize,
     /// It was full, or rows were in its way: there may be more that is due.
     pub(crate) more: bool,
+    /// When the next event is due that is not due yet.
+    pub(crate) next_due: Option<Time>,
     /// What this program lacks, so that it left the events to another one.
     pub(crate) lacks: Option<String>,
 }
@@ -76,9 +78,9 @@ pub(crate) async fn batch(parts: &Parts) -> Result<Batched, StoreError> {
         passed => passed?,
     };
     match passed {
-        Passed::Done { .. } => {
+        Passed::Done { next_due, .. } => {
             let fanned_out = told(parts, &passed);
-            Ok(Batched { fanned_out, more: fanned_out == RELAY_BATCH_MAX, lacks: None })
+            Ok(Batched { fanned_out, more: fanned_out == RELAY_BATCH_MAX, next_due, lacks: None })
         }
         Passed::Failed { events, .. } => one_by_one(parts, &planner, events).await,
         Passed::Unreadable(rows) => set_aside(parts, &rows).await,
@@ -129,7 +131,7 @@ async fn set_aside(parts: &Parts, rows: &[(EventId, String)]) -> Result<Batched,
 
 /// After the commit: the queues that got jobs and the callers who wait are told.
 fn told(parts: &Parts, passed: &Passed) -> usize {
-    let Passed::Done { events, queues } = passed else { return 0 };
+    let Passed::Done { events, queues, .. } = passed else { return 0 };
     for queue in queues {
         parts.wakes.enqueued(queue);
     }

@@ -48,11 +48,13 @@ pub(crate) async fn relay_loop(parts: Arc<Parts>, mut stop: watch::Receiver<bool
                     tracing::warn!(reason = ?batched.lacks, "events are left to another program");
                 }
                 lacks = batched.lacks;
+                let next_due = batched.next_due;
                 // A stop comes between two batches, however many events wait.
                 if batched.more && !*stop.borrow() {
                     continue;
                 }
-                parts.settings.poll
+                let until = next_due.map(|due: Time| due.since(parts.clock.now()).0.unsigned_abs() + 1);
+                until.map_or(parts.settings.poll, Duration::from_millis).min(parts.settings.poll)
             }
             Err(problem) => {
                 failures += 1;

@@ -128,7 +128,7 @@ impl Wakes {
 }
 
 impl Inner {
-    /// An empty name is every queue: hints may have been missed.
+    /// An empty name is every queue, and the events: hints may have been missed.
     fn wake_queue(&self, queue: &str) {
         let queues = lock(&self.queues);
         for (_, signal) in queues.iter().filter(|(name, _)| queue.is_empty() || *name == queue) {
@@ -145,7 +145,12 @@ impl Inner {
     /// Takes a hint of another process; what is to be answered.
     fn take(&self, wake: Wake) -> Option<Wake> {
         match wake {
-            Wake::Queue(queue) => self.wake_queue(&queue),
+            Wake::Queue(queue) => {
+                self.wake_queue(&queue);
+                if queue.is_empty() {
+                    self.events.notify_one();
+                }
+            }
             Wake::Settled(id) => self.wake_waiters(id),
             Wake::Events => self.events.notify_one(),
             Wake::Cancel(_) => self.cancelled.send_modify(|()| ()),
@@ -232,6 +237,13 @@ mod tests {
         assert!(elsewhere.settled(early), "somebody waits for it");
         assert!(!elsewhere.settled(late), "nobody waits for it yet");
         assert!(elsewhere.awaited(late), "it settled just before");
+    }
+
+    #[tokio::test]
+    async fn who_begins_to_listen_looks_for_jobs_and_events_that_it_was_not_told_of() {
+        let inner = Inner::default();
+        assert_eq!(inner.take(Wake::Queue(String::new())), None);
+        inner.events.notified().await;
     }
 
     #[test]

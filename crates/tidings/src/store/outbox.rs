@@ -115,6 +115,8 @@ pub enum Passed {
         events: Vec<EventId>,
         /// Each once.
         queues: Vec<String>,
+        /// When the next one is due that is not due yet, if there is one.
+        next_due: Option<Time>,
     },
     /// Rows that do not read as events, a newer program's or a hand's: to be set aside
     /// first. Everything is as it was.

@@ -121,8 +121,32 @@ async fn once<T, E: TransactionError>(
     let tx = client.transaction().await?;
     // Dropped without a commit, it is rolled back.
     let value = work(&tx).await?;
-    tx.commit().await?;
+    commit(tx).await?;
     Ok(value)
+}
+
+/// Commits a transaction, and fails where the driver's own `commit` would report a
+/// success that was none: PostgreSQL answers the `COMMIT` of a transaction in which a
+/// statement failed with a `ROLLBACK`, and the driver does not look at the answer. Whoever
+/// drops the error of a statement, of a recording for one, is told here. It costs one
+/// round trip. [`in_transaction`] commits like this.
+///
+/// # Errors
+/// When a statement of the transaction failed (`25P02`): it is rolled back. Otherwise what
+/// the commit ended with; a broken connection leaves open whether it was done.
+pub async fn commit(tx: Transaction<'_>) -> Result<(), tokio_postgres::Error> {
+    check(&tx).await?;
+    tx.commit().await
+}
+
+/// Fails when a statement of the transaction has failed (`25P02`), so that its `COMMIT` would
+/// quietly be a `ROLLBACK`. For transactions of a pool, which [`commit`] does not take: call
+/// it last, then commit.
+///
+/// # Errors
+/// See above.
+pub async fn check(tx: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
+    tx.batch_execute("SELECT 1").await
 }
 
 /// How often a transaction was run.

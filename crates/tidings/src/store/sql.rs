@@ -40,8 +40,8 @@ statements! {
     shared: [
         append_fact, backlog, close_incident, declare_event_type, delete_finished, delete_live, event_types,
         find_policy, incidents, insert_api_key, keep_kind, keep_policy, keep_subscription, kept_kinds,
-        list_api_keys, list_events, list_finished, list_live, live_args, open_incident, pause_queue,
-        paused_queues, raise_fact_horizon, release_keys_of_job, remove_subscription, resume_queue,
+        list_api_keys, list_events, list_finished, list_live, live_args, next_event_due, open_incident,
+        pause_queue, paused_queues, raise_fact_horizon, release_keys_of_job, remove_subscription, resume_queue,
         save_event, set_aside_unreadable, subscriptions,
     ],
     by_backend: [

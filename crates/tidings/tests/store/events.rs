@@ -10,7 +10,7 @@ use tidings::core::route::{Becomes, Subscription, Test};
 use tidings::core::time::Millis;
 use tidings::core::unique::UniqueStates;
 use tidings::random;
-use tidings::store::outbox::{Batch, EventFilter, IncidentSource, KeptKind, NewEvent, Recorded, StoredEvent};
+use tidings::store::outbox::{Batch, EventFilter, IncidentSource, KeptKind, Recorded, StoredEvent};
 use tidings::store::{Prune, StoreError};
 
 async fn open() -> Fresh {

@@ -1,11 +1,14 @@
 //! What only a file can do: be damaged, be shared by two processes, be no file at all.
 
 use crate::draft::{Draft, NOW, act, ended, job, jobs, take, terms};
+use crate::event_draft::{Becomes, EventDraft, Notes, declared, event, events, with_types};
 use crate::fixture::{Place, empty_sqlite, sqlite};
 use std::sync::Arc;
 use tidings::core::outcome::Outcome;
-use tidings::core::time::Millis;
+use tidings::core::route::Subscription;
+use tidings::core::time::{Millis, Time};
 use tidings::core::unique::UniqueStates;
+use tidings::store::outbox::{Batch, EventFilter, IncidentSource, KeptKind};
 use tidings::store::{Inserted, JobFilter, OpenOptions, Prune, Store, StoreError};
 
 #[tokio::test]
@@ -146,7 +149,37 @@ async fn every_verb(store: &Arc<dyn Store>, ids: &[tidings::JobId]) -> Vec<Store
     let all = Prune::Finished(tidings::core::job::StateName::Completed, late + Millis(1));
     problems.extend(store.prune(all, 1_000).await.err());
     problems.extend(store.prune(Prune::Facts(late + Millis(1)), 1_000).await.err());
+    problems.extend(every_verb_of_events(store, late).await);
     problems
+}
+
+async fn every_verb_of_events(store: &Arc<dyn Store>, late: Time) -> Vec<StoreError> {
+    let mut problems = vec![];
+    problems.extend(store.event_types().await.err());
+    problems.extend(store.declare_event_types(&[declared("note.changed")], NOW).await.err());
+    problems.extend(store.subscriptions().await.err());
+    problems.extend(store.keep_subscriptions(&[subscription()]).await.err());
+    problems.extend(store.kept_kinds().await.err());
+    problems.extend(store.keep_kinds(&[kind()]).await.err());
+    problems.extend(store.backlog(1_000).await.err());
+    problems.extend(store.incidents(true, 1_000).await.err());
+    problems
+        .extend(store.open_incident(uuid::Uuid::max(), IncidentSource::Backlog, "b", "r", NOW).await.err());
+    problems.extend(store.close_incident(IncidentSource::Backlog, "relay", NOW).await.err());
+    problems.extend(store.record(events(50), NOW).await.err());
+    problems.extend(store.list_events(&EventFilter { limit: 1_000, ..EventFilter::default() }).await.err());
+    problems.extend(store.fan_out(Batch::Due(1_000), late, Arc::new(Becomes(1))).await.err());
+    problems.extend(store.prune(Prune::Events(late + Millis(1)), 1_000).await.err());
+    problems
+}
+
+fn subscription() -> Subscription {
+    Subscription::to_job("index", "note.*", "demo").unwrap()
+}
+
+fn kind() -> KeptKind {
+    let unique_states = UniqueStates::UNFINISHED;
+    KeptKind { name: "demo".into(), queue: "default".into(), priority: 2, unique_states }
 }
 
 /// DB7: whichever page is overwritten, it is said, and nothing panics.
@@ -157,6 +190,13 @@ async fn a_damaged_file_is_reported_whichever_page_it_is() {
     let running = store.take(100).await;
     store.save_all(running[..50].iter().map(|job| ended(job, Outcome::Accepted)).collect()).await;
     store.pause("mail", NOW, &act()).await.unwrap();
+    let store = with_types(store).await;
+    store.keep_subscriptions(&[subscription()]).await.unwrap();
+    store.keep_kinds(&[kind()]).await.unwrap();
+    store.note((0..150).map(|n| event().data(&format!("\"{}\"", "x".repeat(n)))).collect()).await;
+    store.relay(50).await;
+    let incident = tidings::random::job_id(NOW).0;
+    store.open_incident(incident, IncidentSource::Backlog, "relay", "many wait", NOW).await.unwrap();
     store.sql("PRAGMA wal_checkpoint(TRUNCATE)").await.unwrap();
     let path = store.place().address().strip_prefix("sqlite:").unwrap().to_owned();
     let whole = std::fs::read(path).unwrap();

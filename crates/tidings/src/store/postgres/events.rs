@@ -98,6 +98,20 @@ pub(super) async fn fan_out(
     plan: &dyn FanOut,
 ) -> Result<Passed> {
     let tx = client.transaction().await.map_err(StoreError::from)?;
+    let passed = fan_out_in(&tx, batch, now, plan).await;
+    let ended = match &passed {
+        Ok(Passed::Done { .. }) => tx.commit().await,
+        // Waited for: whoever looks next must not find the events locked.
+        Ok(Passed::Unreadable(_) | Passed::LeftAlone { .. } | Passed::Failed { .. }) | Err(_) => {
+            tx.rollback().await
+        }
+    };
+    let passed = passed?;
+    ended.map_err(StoreError::from)?;
+    Ok(passed)
+}
+
+async fn fan_out_in(tx: &Pooled<'_>, batch: Batch, now: Time, plan: &dyn FanOut) -> Result<Passed> {
     let locked = match batch {
         Batch::Due(limit) => tx.rows(sql::take_events, &[&now.0, &count(limit)]).await?,
         Batch::One(id) => tx.rows(sql::lock_event, &[&id.0]).await?,
@@ -106,32 +120,32 @@ pub(super) async fn fan_out(
     if !unreadable.is_empty() {
         return Ok(Passed::Unreadable(unreadable));
     }
+    if events.is_empty() {
+        return Ok(Passed::Done { events: vec![], queues: vec![], next_due: next_due(tx, now).await? });
+    }
+    let known = Known { subscriptions: subscriptions(tx).await?, kinds: kept_kinds(tx).await? };
     let plain: Vec<Event> = events.iter().map(|stored| stored.event.clone()).collect();
-    let known = if events.is_empty() {
-        Known::default()
-    } else {
-        Known { subscriptions: subscriptions(&tx).await?, kinds: kept_kinds(&tx).await? }
-    };
     let plans = match plan.plan(&plain, &known, now) {
         Ok(plans) => plans,
-        Err(Unplanned::Failed(reason)) => {
-            // Not left to the drop, which does not wait: who looks at them one by one would
-            // find them locked, and their failures would not be counted.
-            tx.rollback().await.map_err(StoreError::from)?;
-            return Ok(Passed::Failed { events, reason });
-        }
+        Err(Unplanned::Failed(reason)) => return Ok(Passed::Failed { events, reason }),
         Err(Unplanned::NotHere(reason)) => return Ok(Passed::LeftAlone { reason }),
     };
     let became: Vec<String> = plans.iter().map(|plan| plan.became.clone()).collect();
     let jobs: Vec<_> = plans.into_iter().flat_map(|plan| plan.jobs).collect();
     let queues: BTreeSet<String> = jobs.iter().map(|new| new.job.queue.clone()).collect();
     let ids: Vec<Uuid> = plain.iter().map(|event| event.id.0).collect();
-    if !ids.is_empty() {
-        insert_on(&tx, InsertPlan::new(jobs)).await?;
-        tx.rows(sql::mark_events, &[&ids, &now.0, &became]).await?;
-    }
-    tx.commit().await.map_err(StoreError::from)?;
-    Ok(Passed::Done { events: ids.into_iter().map(EventId).collect(), queues: queues.into_iter().collect() })
+    insert_on(tx, InsertPlan::new(jobs)).await?;
+    tx.rows(sql::mark_events, &[&ids, &now.0, &became]).await?;
+    Ok(Passed::Done {
+        events: ids.into_iter().map(EventId).collect(),
+        queues: queues.into_iter().collect(),
+        next_due: next_due(tx, now).await?,
+    })
+}
+
+async fn next_due(tx: &Pooled<'_>, now: Time) -> Result<Option<Time>> {
+    let rows = tx.rows(sql::next_event_due, &[&now.0]).await?;
+    Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(Time))
 }
 
 pub(super) async fn save_event(

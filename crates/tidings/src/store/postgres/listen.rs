@@ -78,7 +78,6 @@ where
                 listening = true;
                 // Whatever came before we listened is found by looking once.
                 let _full = hints.try_send(Wake::Queue(String::new()));
-                let _full = hints.try_send(Wake::Events);
             }
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(note))) => {

@@ -81,7 +81,14 @@ pub(super) fn fan_out(db: &Connection, batch: Batch, now: Time, plan: &dyn FanOu
     Ok(Passed::Done {
         events: plain.iter().map(|event| event.id).collect(),
         queues: queues.into_iter().collect(),
+        next_due: next_due(db, now)?,
     })
+}
+
+fn next_due(db: &Connection, now: Time) -> Result<Option<Time>> {
+    let mut query = db.prepare_cached(&sql::next_event_due).map_err(error)?;
+    let due_at_ms: Option<i64> = query.query_row([now.0], |row| row.get(0)).map_err(error)?;
+    Ok(due_at_ms.map(Time))
 }
 
 pub(super) fn save_event(
