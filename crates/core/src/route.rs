@@ -105,6 +105,14 @@ pub enum RouteRefused {
         /// What there is.
         known: String,
     },
+    /// Nobody would ever do what a match becomes.
+    #[error("subscription `{subscription}` {problem}")]
+    NobodyTakesIt {
+        /// Which subscription.
+        subscription: String,
+        /// What it names, and what there is.
+        problem: String,
+    },
     /// A subscription that cannot be.
     #[error("subscription `{subscription}`: {problem}")]
     BadSubscription {
@@ -229,6 +237,35 @@ impl Subscription {
             });
         }
         Ok(())
+    }
+}
+
+impl Becomes {
+    /// Checks that what it names is there: a kind that some program carries out, or an
+    /// expander of this program.
+    ///
+    /// # Errors
+    /// What `subscription` names, and what there is.
+    pub fn check(
+        &self,
+        subscription: &str,
+        kinds: &[String],
+        expanders: &[String],
+    ) -> Result<(), RouteRefused> {
+        let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let problem = match self {
+            Becomes::Job(kind) if !kinds.contains(kind) => format!(
+                "makes jobs of kind `{kind}`, which no program carries out: start one that does, or name another; \
+                 known kinds are: {}",
+                list(kinds)
+            ),
+            Becomes::Expanded(expander) if !expanders.contains(expander) => format!(
+                "names the expander `{expander}`, which this program does not have; it has: {}",
+                list(expanders)
+            ),
+            Becomes::Job(_) | Becomes::Expanded(_) => return Ok(()),
+        };
+        Err(RouteRefused::NobodyTakesIt { subscription: subscription.to_owned(), problem })
     }
 }
 
@@ -383,5 +420,23 @@ mod tests {
         let typo = subscription(r#"{"name": "index", "pattern": "notes.*", "becomes": {"job": "index"}}"#);
         let refusal = typo.check(&declared).unwrap_err().to_string();
         assert!(refusal.contains("`notes.*`") && refusal.contains("note.created"), "{refusal}");
+    }
+
+    #[test]
+    fn a_subscription_whose_jobs_nobody_takes_is_refused_with_what_there_is() {
+        let (kinds, expanders) = (["http.call".to_owned()], []);
+        let check = |becomes: Becomes| becomes.check("index", &kinds, &expanders);
+        assert_eq!(check(Becomes::Job("http.call".into())), Ok(()));
+        for (becomes, expected) in [
+            (Becomes::Job("note.index".into()), "`note.index`, which no program carries out"),
+            (Becomes::Job("note.index".into()), "known kinds are: http.call"),
+            (
+                Becomes::Expanded("webhooks".into()),
+                "`webhooks`, which this program does not have; it has: none",
+            ),
+        ] {
+            let refusal = check(becomes).unwrap_err().to_string();
+            assert!(refusal.contains(expected) && refusal.contains("`index`"), "{refusal}");
+        }
     }
 }

@@ -11,10 +11,16 @@ mod answer;
 mod auth;
 mod body;
 mod enqueue;
+mod event_types;
+mod events;
 mod health;
 mod idempotency;
+mod incidents;
 mod jobs;
+mod page;
 mod queues;
+mod record;
+mod subscriptions;
 
 use crate::api_key::Keys;
 use crate::problem::{Problem, Sort};
@@ -99,6 +105,17 @@ impl Api {
             .route("/v1/queues", get(queues::list))
             .route("/v1/queues/{queue}/pause", post(queues::pause))
             .route("/v1/queues/{queue}/resume", post(queues::resume))
+            .route("/v1/events", get(events::list).post(record::record))
+            .route("/v1/events/{id}", get(events::show))
+            .route("/v1/events/{id}/requeue", post(events::requeue))
+            .route("/v1/event-types", get(event_types::list).post(event_types::declare))
+            .route("/v1/subscriptions", get(subscriptions::list))
+            .route(
+                "/v1/subscriptions/{name}",
+                get(subscriptions::show).put(subscriptions::put).delete(subscriptions::remove),
+            )
+            .route("/v1/incidents", get(incidents::list))
+            .route("/v1/backlog", get(incidents::backlog))
             .fallback(no_such_route)
             .method_not_allowed_fallback(method_not_allowed)
             .layer(middleware::from_fn_with_state(self.clone(), auth::check))

@@ -1,8 +1,13 @@
 //! The command line, as data: every command and flag, once. Help, completions and
 //! `docs/cli.md` are made of it.
 
+mod outbox;
 #[cfg(test)]
 mod page;
+
+pub(crate) use outbox::{
+    BecomesFlags, EventTypes, Events, EventsList, Incidents, Record, SubscriptionSet, Subscriptions,
+};
 
 use crate::config::Flags;
 use crate::logging::LogFormat;
@@ -53,9 +58,23 @@ pub(crate) enum Command {
     /// List, pause and resume queues
     #[command(subcommand)]
     Queues(Queues),
-    /// Print what happened to a job, attempt by attempt, and what is safe to do next
+    /// Record an event
+    Record(Box<Record>),
+    /// List, show and put back events
+    #[command(subcommand)]
+    Events(Events),
+    /// List and declare event types
+    #[command(subcommand)]
+    EventTypes(EventTypes),
+    /// List, show, set and remove subscriptions
+    #[command(subcommand)]
+    Subscriptions(Subscriptions),
+    /// List incidents
+    #[command(subcommand)]
+    Incidents(Incidents),
+    /// Print what happened to a job, attempt by attempt, and what is safe to do next; or to an event and its jobs
     Trace {
-        /// The job's id
+        /// The id of a job or an event
         id: String,
     },
     /// Receive requests locally: print them, verify their signatures, misbehave on command

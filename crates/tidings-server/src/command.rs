@@ -2,11 +2,17 @@
 
 pub(crate) mod completions;
 pub(crate) mod enqueue;
+pub(crate) mod event_types;
+pub(crate) mod events;
+pub(crate) mod incidents;
+mod input;
 pub(crate) mod jobs;
 pub(crate) mod listen;
 pub(crate) mod migrate;
 pub(crate) mod queues;
+pub(crate) mod record;
 pub(crate) mod serve;
+pub(crate) mod subscriptions;
 pub(crate) mod trace;
 
 use crate::cli::{Cli, Command, Who};
@@ -16,6 +22,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::print::{Style, shown};
 use crate::problem::{Problem, Sort};
+use tidings::core::event::EventId;
 use tidings::{Act, JobId};
 
 /// What every command is given.
@@ -37,6 +44,11 @@ pub(crate) async fn run(cli: Cli, environment: &Environment) -> Result<Exit, Pro
         | Command::Enqueue(_)
         | Command::Jobs(_)
         | Command::Queues(_)
+        | Command::Record(_)
+        | Command::Events(_)
+        | Command::EventTypes(_)
+        | Command::Subscriptions(_)
+        | Command::Incidents(_)
         | Command::Trace { .. } => {}
     }
     let config = Config::read(&flags, environment)?;
@@ -51,6 +63,11 @@ pub(crate) async fn run(cli: Cli, environment: &Environment) -> Result<Exit, Pro
         Command::Enqueue(enqueue) => enqueue::run(&context, &tidings, *enqueue).await,
         Command::Jobs(jobs) => jobs::run(&context, &tidings, jobs).await,
         Command::Queues(queues) => queues::run(&context, &tidings, queues).await,
+        Command::Record(record) => record::run(&context, &tidings, *record).await,
+        Command::Events(events) => events::run(&context, &tidings, events).await,
+        Command::EventTypes(types) => event_types::run(&context, &tidings, types).await,
+        Command::Subscriptions(named) => subscriptions::run(&context, &tidings, named).await,
+        Command::Incidents(incidents) => incidents::run(&context, &tidings, incidents).await,
         Command::Trace { id } => trace::run(&context, &tidings, &id).await,
         Command::Serve(_) | Command::Migrate | Command::Listen(_) | Command::Completions { .. } => {
             unreachable!("they were run above")
@@ -64,6 +81,17 @@ impl Context {
         let actor = who.actor.unwrap_or_else(|| format!("cli:{}", self.user));
         Act { actor, reason: who.reason }
     }
+}
+
+/// The event that somebody names.
+fn event_id(text: &str) -> Result<EventId, Problem> {
+    text.parse().map_err(|_| {
+        let detail = format!(
+            "`{}` is not an event id; write `evt_` and 32 hexadecimal digits, as `tidings record` prints it",
+            shown(text)
+        );
+        Problem::new(Sort::NoSuchEvent, detail)
+    })
 }
 
 /// The job that somebody names.

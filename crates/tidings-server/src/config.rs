@@ -8,12 +8,14 @@
 //! What says more precisely wins: flag, environment, file, default.
 
 mod checked;
+mod outbox;
 #[cfg(test)]
 mod page;
 mod settings;
 mod written;
 
 pub(crate) use checked::Config;
+pub(crate) use outbox::Declarations;
 
 use crate::environment::Environment;
 use crate::problem::{Problem, Sort};

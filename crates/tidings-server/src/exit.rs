@@ -13,15 +13,15 @@ pub(crate) enum Exit {
     Failure = 1,
     /// What was asked for cannot be read, or cannot be.
     Usage = 2,
-    /// There is no such job or queue.
+    /// There is no such job, queue, event or subscription.
     NotFound = 3,
     /// It exists, and its state does not allow what was asked.
     Conflict = 4,
     /// The database cannot be reached, read or written.
     Unavailable = 5,
-    /// `--wait` ended before the job did.
+    /// `--wait` ended before the job did, or before the event was fanned out.
     StillInFlight = 6,
-    /// The job that `--wait` waited for ended without being accepted.
+    /// The job that `--wait` waited for ended without being accepted, or the event was set aside.
     NotAccepted = 7,
 }
 
@@ -35,11 +35,17 @@ impl Exit {
             Exit::Usage,
             "What was asked for cannot be read, or cannot be: a flag, the arguments, the configuration.",
         ),
-        (Exit::NotFound, "There is no such job or queue."),
+        (Exit::NotFound, "There is no such job, queue, event or subscription."),
         (Exit::Conflict, "It exists, and its state does not allow what was asked."),
         (Exit::Unavailable, "The database is not there, or cannot be read or written."),
-        (Exit::StillInFlight, "`--wait` ended before the job did. The job goes on."),
-        (Exit::NotAccepted, "The job that `--wait` waited for was discarded, cancelled or held."),
+        (
+            Exit::StillInFlight,
+            "`--wait` ended before the job did, or before the event was fanned out. It goes on.",
+        ),
+        (
+            Exit::NotAccepted,
+            "The job that `--wait` waited for was discarded, cancelled or held; or the event was set aside.",
+        ),
     ];
 }
 

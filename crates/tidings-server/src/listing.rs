@@ -42,11 +42,11 @@ pub(crate) async fn page(tidings: &Tidings, asked: Asked) -> Result<JobPage, Pro
     Ok(JobPage { jobs: shown.iter().map(JobLine::of).collect(), next_cursor })
 }
 
-fn refused(field: &str, problem: &str) -> Problem {
+pub(crate) fn refused(field: &str, problem: &str) -> Problem {
     Problem::new(Sort::InvalidParameter, format!("`{field}` {problem}")).field(field)
 }
 
-fn limit(written: Option<&str>) -> Result<usize, Problem> {
+pub(crate) fn limit(written: Option<&str>) -> Result<usize, Problem> {
     let Some(written) = written else { return Ok(LIMIT_DEFAULT) };
     match written.parse() {
         Ok(limit @ 1..=LIMIT_MAX) => Ok(limit),

@@ -8,8 +8,10 @@ use crate::exit::Exit;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use tidings::core::decide::Refusal;
+use tidings::core::event::EventRefused;
+use tidings::core::route::RouteRefused;
 use tidings::store::StoreError;
-use tidings::{ActRefused, EnqueueRefused, JobId, OpenRefused, WorkRefused};
+use tidings::{ActRefused, EnqueueRefused, JobId, OpenRefused, RecordRefused, WorkRefused};
 
 /// What sort of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,15 @@ pub(crate) enum Sort {
     InvalidField,
     UnknownKind,
     UnknownQueue,
+    UndeclaredEventType,
     NoSuchQueue,
     IdempotencyKeyReused,
     Unauthorized,
     Forbidden,
     NoSuchRoute,
     NoSuchJob,
+    NoSuchEvent,
+    NoSuchSubscription,
     MethodNotAllowed,
     BodyTimeout,
     StateConflict,
@@ -42,10 +47,11 @@ impl Sort {
     /// Every sort.
     #[cfg(test)]
     #[rustfmt::skip]
-    const ALL: [Sort; 22] = [
+    const ALL: [Sort; 25] = [
         Sort::MalformedBody, Sort::InvalidParameter, Sort::InvalidField, Sort::UnknownKind, Sort::UnknownQueue,
-        Sort::NoSuchQueue, Sort::IdempotencyKeyReused, Sort::Unauthorized, Sort::Forbidden, Sort::NoSuchRoute,
-        Sort::NoSuchJob, Sort::MethodNotAllowed, Sort::BodyTimeout, Sort::StateConflict, Sort::UniqueKeyTaken,
+        Sort::UndeclaredEventType, Sort::NoSuchQueue, Sort::IdempotencyKeyReused, Sort::Unauthorized,
+        Sort::Forbidden, Sort::NoSuchRoute, Sort::NoSuchJob, Sort::NoSuchEvent, Sort::NoSuchSubscription,
+        Sort::MethodNotAllowed, Sort::BodyTimeout, Sort::StateConflict, Sort::UniqueKeyTaken,
         Sort::BodyTooLarge, Sort::UnsupportedMediaType, Sort::DatabaseUnavailable, Sort::DatabaseUnusable,
         Sort::TimedOut, Sort::BadConfiguration, Sort::Internal,
     ];
@@ -59,15 +65,18 @@ impl Sort {
             Sort::InvalidField => ("invalid-field", 422, Exit::Usage, "A field has a value that cannot be taken"),
             Sort::UnknownKind => ("unknown-kind", 422, Exit::Usage, "No handler of that name is known"),
             Sort::UnknownQueue => ("unknown-queue", 422, Exit::Usage, "No workers serve that queue"),
+            Sort::UndeclaredEventType => ("undeclared-event-type", 422, Exit::Usage, "No event type of that name is declared"),
             Sort::NoSuchQueue => ("no-such-queue", 404, Exit::NotFound, "There is no queue of that name"),
             Sort::IdempotencyKeyReused => ("idempotency-key-reused", 422, Exit::Conflict, "The idempotency key was used for another call"),
             Sort::Unauthorized => ("unauthorized", 401, Exit::Failure, "A valid API key is needed"),
             Sort::Forbidden => ("forbidden", 403, Exit::Failure, "The API key does not allow this"),
             Sort::NoSuchRoute => ("no-such-route", 404, Exit::NotFound, "There is nothing at this path"),
             Sort::NoSuchJob => ("no-such-job", 404, Exit::NotFound, "There is no job of that id"),
+            Sort::NoSuchEvent => ("no-such-event", 404, Exit::NotFound, "There is no event of that id"),
+            Sort::NoSuchSubscription => ("no-such-subscription", 404, Exit::NotFound, "There is no subscription of that name"),
             Sort::MethodNotAllowed => ("method-not-allowed", 405, Exit::Usage, "This path does not take that method"),
             Sort::BodyTimeout => ("body-timeout", 408, Exit::Failure, "The body did not arrive in time"),
-            Sort::StateConflict => ("state-conflict", 409, Exit::Conflict, "The job's state does not allow it"),
+            Sort::StateConflict => ("state-conflict", 409, Exit::Conflict, "Its state does not allow it"),
             Sort::UniqueKeyTaken => ("unique-key-taken", 409, Exit::Conflict, "Another job has the unique key by now"),
             Sort::BodyTooLarge => ("body-too-large", 413, Exit::Usage, "The body is too large"),
             Sort::UnsupportedMediaType => ("unsupported-media-type", 415, Exit::Usage, "The body must be JSON"),
@@ -117,6 +126,16 @@ impl Problem {
     pub(crate) fn with(mut self, name: &str, value: Value) -> Problem {
         self.members.insert(name.to_owned(), value);
         self
+    }
+
+    /// One of several, at this place: its field is said from the whole.
+    pub(crate) fn within(mut self, place: &str) -> Problem {
+        let field = match self.members.get("field").and_then(Value::as_str) {
+            Some(field) => format!("{place}.{field}"),
+            None => place.to_owned(),
+        };
+        self.detail = format!("{place}: {}", self.detail);
+        self.field(field)
     }
 
     /// How the program ends over it.
@@ -189,6 +208,59 @@ fn names(known: &str) -> Value {
     known.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>().into()
 }
 
+impl From<RecordRefused> for Problem {
+    fn from(refused: RecordRefused) -> Problem {
+        let detail = refused.to_string();
+        match refused {
+            RecordRefused::Store(error) => error.into(),
+            RecordRefused::Event(refused) => refused.into(),
+            RecordRefused::Route(refused) => refused.into(),
+            RecordRefused::InBatch { index, refused } => {
+                Problem::from(*refused).within(&format!("[{index}]"))
+            }
+            RecordRefused::Unserializable(_) => Problem::new(Sort::InvalidField, detail).field("data"),
+            RecordRefused::KeyReused(id) => Problem::new(Sort::IdempotencyKeyReused, detail)
+                .field("key")
+                .with("id", json!(id.to_string())),
+            RecordRefused::BatchTooLarge { .. } => Problem::new(Sort::InvalidField, detail),
+            RecordRefused::NoSuchEvent(id) => {
+                Problem::new(Sort::NoSuchEvent, detail).with("id", json!(id.to_string()))
+            }
+            RecordRefused::NotPoisoned(_) => {
+                Problem::new(Sort::StateConflict, detail).with("refusal", json!("not_poisoned"))
+            }
+        }
+    }
+}
+
+impl From<EventRefused> for Problem {
+    fn from(refused: EventRefused) -> Problem {
+        let detail = refused.to_string();
+        match refused {
+            EventRefused::BadTypeName(_) => Problem::new(Sort::InvalidField, detail).field("type"),
+            EventRefused::UndeclaredType { known, .. } => {
+                Problem::new(Sort::UndeclaredEventType, detail).field("type").with("known", names(&known))
+            }
+            EventRefused::BadData(_) => Problem::new(Sort::InvalidField, detail).field("data"),
+            EventRefused::BadField { field, .. } => Problem::new(Sort::InvalidField, detail).field(field),
+        }
+    }
+}
+
+impl From<RouteRefused> for Problem {
+    fn from(refused: RouteRefused) -> Problem {
+        let problem = Problem::new(Sort::InvalidField, refused.to_string());
+        match refused {
+            RouteRefused::BadPattern(_) => problem.field("pattern"),
+            RouteRefused::MatchesNothing { known, .. } => {
+                problem.field("pattern").with("known", names(&known))
+            }
+            RouteRefused::NobodyTakesIt { .. } => problem.field("becomes"),
+            RouteRefused::BadSubscription { .. } => problem,
+        }
+    }
+}
+
 impl From<ActRefused> for Problem {
     fn from(refused: ActRefused) -> Problem {
         let detail = refused.to_string();
@@ -228,6 +300,7 @@ impl From<OpenRefused> for Problem {
         match refused {
             OpenRefused::Store(error) => error.into(),
             OpenRefused::Registry(refused) => Problem::new(Sort::BadConfiguration, refused.to_string()),
+            OpenRefused::Declaration(RecordRefused::Store(error)) => error.into(),
             OpenRefused::Declaration(refused) => Problem::new(Sort::BadConfiguration, refused.to_string()),
         }
     }

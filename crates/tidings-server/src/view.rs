@@ -6,15 +6,21 @@
 
 mod attempt;
 mod event;
+mod incident;
+mod recorded;
 
 pub(crate) use attempt::AttemptDocument;
 pub(crate) use event::EventDocument;
+pub(crate) use incident::{BacklogDocument, IncidentDocument};
+pub(crate) use recorded::{DecisionDocument, MadeJobDocument, RecordedDocument, RecordedLine, RecordedPage};
 
 use crate::instant;
 use crate::verdict::Verdict;
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tidings::Tidings;
+use tidings::core::event::{EventId, TypeName};
 use tidings::core::job::{Job, State, StateName};
 use tidings::inspect::JobView;
 use tidings::kind::http_call::HttpCall;
@@ -55,6 +61,8 @@ pub(crate) struct CountersDocument {
 pub(crate) struct JobDocument {
     #[serde(flatten)]
     pub(crate) job: JobLine,
+    /// The event that it was made from, where its arguments are one.
+    pub(crate) from_event: Option<EventId>,
     /// Without secrets; `null` where this program does not know the kind.
     pub(crate) args: Option<Box<RawValue>>,
     pub(crate) attempts: Vec<AttemptDocument>,
@@ -101,12 +109,33 @@ impl JobDocument {
         let shown = tidings.registry().shown_args(&view.job.kind, &view.args);
         JobDocument {
             job: JobLine::of(&view.job),
+            from_event: from_event(&view.args),
             args: shown.and_then(|args| RawValue::from_string(args).ok()),
             attempts: view.attempts.iter().map(AttemptDocument::of).collect(),
             events: view.events.iter().map(EventDocument::of).collect(),
             verdict: Verdict::of(view, receiver_dedupes(view)),
         }
     }
+}
+
+/// The relay hands the event over as the arguments: whatever has just its members is one.
+fn from_event(args: &str) -> Option<EventId> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Envelope {
+        id: EventId,
+        #[serde(rename = "type")]
+        _type_name: TypeName,
+        #[serde(rename = "tenant")]
+        _tenant: IgnoredAny,
+        #[serde(rename = "subject")]
+        _subject: IgnoredAny,
+        #[serde(rename = "occurred_at_ms")]
+        _occurred_at_ms: i64,
+        #[serde(rename = "data")]
+        _data: IgnoredAny,
+    }
+    serde_json::from_str::<Envelope>(args).ok().map(|envelope| envelope.id)
 }
 
 /// Whether the call says that its receiver can tell a repeat.

@@ -72,6 +72,14 @@ pub enum RecordRefused {
         /// How many.
         given: usize,
     },
+    /// One of several events.
+    #[error("[{index}]: {refused}")]
+    InBatch {
+        /// Which, from 0.
+        index: usize,
+        /// Why.
+        refused: Box<RecordRefused>,
+    },
     /// No event of that id, or it is past its retention.
     #[error("there is no event {0}; events that are fanned out are kept for a time only")]
     NoSuchEvent(EventId),
@@ -183,6 +191,14 @@ pub(crate) fn fingerprint(event: &Event) -> KeyHash {
     KeyHash(hash.finalize().into())
 }
 
+/// Each of several, or the first refusal with its place.
+fn each<T, R>(all: Vec<T>, one: impl Fn(T) -> Result<R, RecordRefused>) -> Result<Vec<R>, RecordRefused> {
+    let placed = |(index, item)| {
+        one(item).map_err(|refused| RecordRefused::InBatch { index, refused: Box::new(refused) })
+    };
+    all.into_iter().enumerate().map(placed).collect()
+}
+
 /// What the recording of one event means for its caller.
 pub(crate) fn receipt(recorded: Recorded) -> Result<EventReceipt, RecordRefused> {
     match recorded {
@@ -198,26 +214,28 @@ impl Tidings {
     /// # Errors
     /// When its type is not declared, it is refused at the door, or the database does not take it.
     pub async fn record(&self, record: Record) -> Result<EventReceipt, RecordRefused> {
-        let receipts = self.record_all(vec![record]).await?;
-        receipts.into_iter().next().ok_or_else(|| {
-            RecordRefused::Store(StoreError::Unavailable("the recording gave no answer".into()))
-        })
+        let declared = self.declared_names(std::slice::from_ref(&record)).await?;
+        let new = record.admit(&declared, self.now())?;
+        let recorded = self.write_events(vec![new]).await?;
+        self.parts.wakes.recorded();
+        recorded.into_iter().next().map_or_else(
+            || Err(RecordRefused::Store(StoreError::Unavailable("the recording gave no answer".into()))),
+            receipt,
+        )
     }
 
     /// Records up to [`limits::BATCH_MAX`] events in one transaction: all or none.
     ///
     /// # Errors
-    /// The first event that is refused, or that the database does not take them.
+    /// The first event that is refused, as [`RecordRefused::InBatch`], or that the
+    /// database does not take them.
     pub async fn record_all(&self, records: Vec<Record>) -> Result<Vec<EventReceipt>, RecordRefused> {
         if records.len() > limits::BATCH_MAX {
             return Err(RecordRefused::BatchTooLarge { given: records.len() });
         }
         let declared = self.declared_names(&records).await?;
         let now = self.now();
-        let new = records
-            .into_iter()
-            .map(|record| record.admit(&declared, now))
-            .collect::<Result<Vec<NewEvent>, _>>()?;
+        let new = each(records, |record| record.admit(&declared, now))?;
         let recorded = if new.len() > 1 && new.iter().any(|new| new.idempotency.is_some()) {
             // By itself: one key that was used for something else undoes all of it.
             self.parts.store.record_together(new, now).await?
@@ -225,7 +243,7 @@ impl Tidings {
             self.write_events(new).await?
         };
         self.parts.wakes.recorded();
-        recorded.into_iter().map(receipt).collect()
+        each(recorded, receipt)
     }
 
     /// Says that events were committed elsewhere, for example in a caller's own
@@ -345,7 +363,7 @@ impl Tidings {
         if all_known { Ok(known) } else { self.declare_known().await }
     }
 
-    async fn declare_known(&self) -> Result<Vec<TypeName>, StoreError> {
+    pub(crate) async fn declare_known(&self) -> Result<Vec<TypeName>, StoreError> {
         let types = self.parts.store.event_types().await?;
         let names: Vec<TypeName> = types.into_iter().map(|declared| declared.name).collect();
         self.parts.declared.set(names.clone());

@@ -36,6 +36,10 @@ impl Expanders {
         self.0.contains_key(name)
     }
 
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
     pub(crate) fn expand(&self, name: &str, event: &Event) -> Result<Vec<Expanded>, String> {
         let expand = self.0.get(name).ok_or_else(|| {
             let known = self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");

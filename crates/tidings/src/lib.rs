@@ -45,6 +45,7 @@ mod outbox;
 mod parts;
 pub mod random;
 mod relay;
+pub mod routing;
 mod settings;
 pub mod sink;
 pub mod store;

@@ -4,38 +4,75 @@
 //!
 //! A caller is answered after the commit, never before.
 
-use crate::store::StoreError;
+use crate::store::outbox::NewEvent;
+use crate::store::{Change, NewJob, StoreError};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// Items that are written together at most.
 const GROUP_MAX: usize = 1_000;
+/// Bytes that are written together at most, unless one call alone brings more.
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Calls that may queue before a caller waits to hand its own over.
 const QUEUE_MAX: usize = 4_096;
+/// Bytes that may queue, in KiB: what is held in memory is bounded by size as well as by number.
+const QUEUE_KIB_MAX: u32 = 64 * 1024;
 
 /// Writes a group; one result for each item, in order.
 type Write<T, R> = Arc<dyn Fn(Vec<T>) -> Writing<R> + Send + Sync>;
 /// A write under way.
 pub(crate) type Writing<R> = BoxFuture<'static, Result<Vec<R>, StoreError>>;
 
+/// How much memory an item holds, about.
+pub(crate) trait Weigh {
+    /// In bytes.
+    fn bytes(&self) -> usize;
+}
+
+/// What an item holds besides its text.
+const ITEM_BYTES: usize = 512;
+
+impl Weigh for NewJob {
+    fn bytes(&self) -> usize {
+        ITEM_BYTES + self.args.len()
+    }
+}
+
+impl Weigh for NewEvent {
+    fn bytes(&self) -> usize {
+        ITEM_BYTES + self.event.data.len()
+    }
+}
+
+impl Weigh for Change {
+    /// Evidence is bounded: an excerpt and a reason.
+    fn bytes(&self) -> usize {
+        ITEM_BYTES * (1 + self.logged.len())
+    }
+}
+
 /// Collects items into groups and has them written.
 pub(crate) struct GroupWriter<T, R> {
     queue: mpsc::Sender<Call<T, R>>,
+    room: Arc<Semaphore>,
 }
 
 impl<T, R> Clone for GroupWriter<T, R> {
     fn clone(&self) -> Self {
-        GroupWriter { queue: self.queue.clone() }
+        GroupWriter { queue: self.queue.clone(), room: Arc::clone(&self.room) }
     }
 }
 
 struct Call<T, R> {
     items: Vec<T>,
+    bytes: usize,
+    /// Given back when the call is written and answered.
+    _room: OwnedSemaphorePermit,
     answer: oneshot::Sender<Result<Vec<R>, StoreError>>,
 }
 
-impl<T: Clone + Send + 'static, R: Send + 'static> GroupWriter<T, R> {
+impl<T: Clone + Weigh + Send + 'static, R: Send + 'static> GroupWriter<T, R> {
     /// Starts `lanes` loops that write: more than one where the database takes
     /// several writers, so that a group can form while another one is committed.
     pub(crate) fn start(
@@ -48,14 +85,18 @@ impl<T: Clone + Send + 'static, R: Send + 'static> GroupWriter<T, R> {
         (0..lanes).for_each(|_| {
             tokio::spawn(run(Arc::clone(&calls), Arc::clone(&write)));
         });
-        GroupWriter { queue }
+        let room = usize::try_from(QUEUE_KIB_MAX).unwrap_or(usize::MAX);
+        GroupWriter { queue, room: Arc::new(Semaphore::new(room)) }
     }
 
     /// Writes `items` together with whatever else is waiting.
     pub(crate) async fn write(&self, items: Vec<T>) -> Result<Vec<R>, StoreError> {
         let (answer, result) = oneshot::channel();
         let gone = || StoreError::Unavailable("the writer has stopped".into());
-        self.queue.send(Call { items, answer }).await.map_err(|_| gone())?;
+        let bytes = items.iter().map(Weigh::bytes).sum();
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(QUEUE_KIB_MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| gone())?;
+        self.queue.send(Call { items, bytes, _room: room, answer }).await.map_err(|_| gone())?;
         result.await.unwrap_or_else(|_| Err(gone()))
     }
 }
@@ -72,11 +113,13 @@ async fn run<T: Clone + Send + 'static, R: Send + 'static>(
 
 async fn next_group<T, R>(calls: &mut mpsc::Receiver<Call<T, R>>) -> Option<Vec<Call<T, R>>> {
     let mut group = vec![calls.recv().await?];
-    let mut items = group[0].items.len();
+    let (mut items, mut bytes) = (group[0].items.len(), group[0].bytes);
     while items < GROUP_MAX
+        && bytes < GROUP_BYTES_MAX
         && let Ok(call) = calls.try_recv()
     {
         items += call.items.len();
+        bytes += call.bytes;
         group.push(call);
     }
     Some(group)
@@ -112,6 +155,38 @@ async fn write_group<T: Clone + Send + 'static, R>(group: Vec<Call<T, R>>, write
 mod tests {
     use super::*;
     use futures_util::FutureExt;
+
+    impl Weigh for i32 {
+        fn bytes(&self) -> usize {
+            4
+        }
+    }
+
+    /// As heavy as it says, in MiB.
+    #[derive(Clone)]
+    struct Heavy(usize);
+
+    impl Weigh for Heavy {
+        fn bytes(&self) -> usize {
+            self.0 * 1024 * 1024
+        }
+    }
+
+    #[tokio::test]
+    async fn a_group_is_bounded_by_its_bytes_and_a_call_heavier_than_everything_still_passes() {
+        let writer = GroupWriter::start(1, |items: Vec<Heavy>| {
+            async move {
+                let whole: usize = items.iter().map(|item| item.0).sum();
+                Ok(vec![whole; items.len()])
+            }
+            .boxed()
+        });
+        let calls = (0..40).map(|_| writer.write(vec![Heavy(3)]));
+        for groups in futures_util::future::join_all(calls).await {
+            assert!(groups.unwrap()[0] <= 11, "8 MiB and the call that crosses them");
+        }
+        assert_eq!(writer.write(vec![Heavy(1_000)]).await.unwrap(), [1_000]);
+    }
 
     fn writer(refuses: i32) -> GroupWriter<i32, i32> {
         GroupWriter::start(1, move |items: Vec<i32>| {

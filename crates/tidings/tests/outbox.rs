@@ -28,6 +28,8 @@ macro_rules! on_both {
             mod fans_out;
             #[path = "outbox/recording.rs"]
             mod recording;
+            #[path = "outbox/routing.rs"]
+            mod routing;
             #[path = "outbox/set_aside.rs"]
             mod set_aside;
             #[path = "outbox/waits.rs"]

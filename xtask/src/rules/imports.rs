@@ -53,6 +53,7 @@ const MAY_USE: &[Line] = &[
     line("events", &["store", "enqueue", "random", "client"], "what the host application does with events"),
     line("relay", &["store", "enqueue", "expand", "random", "parts"],
         "has the core route what was recorded, has the store insert and mark it"),
+    line("routing", &["store", "events", "client"], "what people do with subscriptions, and what those made of an event"),
     line("inspect", &["store"], "the read model: asks, never changes"),
     line("wait", &["store", "wake", "enqueue"], "looks a job up when a hint says that it may have changed"),
     line("parts", &["store", "kind", "clock", "wake", "settings", "declared", "expand"], "what client and workers of a process share"),

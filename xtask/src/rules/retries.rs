@@ -59,6 +59,8 @@ const ALLOWED: &[(&str, May, &str)] = &[
         "a transaction that the database refused, without anything that can send"),
     ("crates/tidings/src/store/save", May::WaitAndTry,
         "decides again when someone else wrote first: compare-and-set, on the database alone"),
+    ("crates/tidings/src/store/sqlite", May::WaitAndTry,
+        "the change of the journal, which the busy timeout does not cover"),
     ("crates/tidings/src/store/postgres/connect", May::Wait, "the limit of waiting for a pooled connection"),
     ("crates/tidings/src/store/postgres/listen", May::WaitAndTry, "listens again after its connection broke"),
     ("crates/tidings/src/sink/http/exchange", May::Wait, "a deadline that moves with the phase; it sends once"),

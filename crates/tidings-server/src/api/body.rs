@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::time::Duration;
 use tidings::core::limits;
 
@@ -16,16 +17,46 @@ const BODY_READ_MAX: Duration = Duration::from_secs(10);
 
 /// Reads the body as a JSON document.
 pub(super) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    parse(&json(request, BODY_BYTES_MAX).await?)
+}
+
+/// One, or several in a JSON array.
+pub(super) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+/// As [`read`], where the body may be an array of at most `bytes_max` bytes in all.
+pub(super) async fn read_one_or_many<T: DeserializeOwned>(
+    request: Request,
+    bytes_max: usize,
+) -> Result<OneOrMany<T>, Problem> {
+    one_or_many(&json(request, bytes_max).await?)
+}
+
+fn one_or_many<T: DeserializeOwned>(bytes: &[u8]) -> Result<OneOrMany<T>, Problem> {
+    let text = utf8(bytes)?;
+    if !text.trim_start().starts_with('[') {
+        return object(text).map(OneOrMany::One);
+    }
+    let items: Vec<Box<RawValue>> = value(text)?;
+    let item = |(index, item): (usize, Box<RawValue>)| {
+        object(item.get()).map_err(|problem| problem.within(&format!("[{index}]")))
+    };
+    items.into_iter().enumerate().map(item).collect::<Result<_, _>>().map(OneOrMany::Many)
+}
+
+async fn json(request: Request, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let (head, body) = request.into_parts();
-    let bytes = bytes(body).await?;
+    let bytes = bytes(body, bytes_max).await?;
     check_type(&head.headers)?;
-    parse(&bytes)
+    Ok(bytes)
 }
 
 /// As [`read`], where no body means that nothing is said.
 pub(super) async fn read_if_any<T: DeserializeOwned + Default>(request: Request) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    let bytes = bytes(body).await?;
+    let bytes = bytes(body, BODY_BYTES_MAX).await?;
     if bytes.is_empty() {
         return Ok(T::default());
     }
@@ -33,13 +64,13 @@ pub(super) async fn read_if_any<T: DeserializeOwned + Default>(request: Request)
     parse(&bytes)
 }
 
-async fn bytes(body: Body) -> Result<Vec<u8>, Problem> {
-    let collect = Limited::new(body, BODY_BYTES_MAX).collect();
+async fn bytes(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let collect = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_READ_MAX, collect).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let detail = format!(
-                "the body has more than {BODY_BYTES_MAX} bytes; store large data elsewhere and send a reference"
+                "the body has more than {bytes_max} bytes; store large data elsewhere and send a reference"
             );
             Err(Problem::new(Sort::BodyTooLarge, detail))
         }
@@ -62,12 +93,23 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))?;
+    object(utf8(bytes)?)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Problem::new(Sort::MalformedBody, "the body is not UTF-8; JSON must be"))
+}
+
+fn object<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     if text.trim_start().starts_with('[') {
         // Else it would be read as the members in their order, which nobody means.
         return Err(Problem::new(Sort::MalformedBody, "the body is an array; it must be a JSON object"));
     }
+    value(text)
+}
+
+fn value<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -138,5 +180,24 @@ mod tests {
     fn members_are_never_taken_by_their_order() {
         let problem = parse::<Sample>(br#" ["a", 1]"#).unwrap_err();
         assert!(problem.to_string().contains("must be a JSON object"), "{problem}");
+    }
+
+    #[test]
+    fn of_several_each_is_an_object_and_a_refusal_says_which_is_not() {
+        let read = |body: &str| one_or_many::<Sample>(body.as_bytes());
+        assert!(
+            matches!(read(r#" [{"kind":"a"}, {"kind":"b"}]"#), Ok(OneOrMany::Many(all)) if all.len() == 2)
+        );
+        assert!(matches!(read(r#"{"kind":"a"}"#), Ok(OneOrMany::One(_))));
+        for (body, field) in [
+            (r#"[{"kind":"a"}, {}]"#, "[1].kind"),
+            (r#"[{"kind":1}]"#, "[0].kind"),
+            (r#"[{"kind":"a"}, ["a", 1]]"#, "[1]"),
+            (r#"[7]"#, "[0]"),
+        ] {
+            let problem = read(body).err().unwrap();
+            assert_eq!(problem.document()["field"], field, "{body}: {problem}");
+        }
+        assert!(read("[{").err().unwrap().to_string().contains("not JSON"));
     }
 }

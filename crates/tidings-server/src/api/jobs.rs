@@ -1,12 +1,12 @@
 //! `GET /v1/jobs` and `GET /v1/jobs/{id}`.
 
-use super::{Answer, Api, Shared, WAIT_SECONDS_MAX, answer};
+use super::{Answer, Api, Shared, WAIT_SECONDS_MAX, answer, page};
 use crate::listing::{self, Asked};
 use crate::problem::{Problem, Sort};
 use crate::view::JobDocument;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use std::time::Duration;
 use tidings::JobId;
@@ -33,40 +33,16 @@ pub(super) struct ShowQuery {
 /// A page of jobs, newest first.
 pub(super) async fn list(State(api): Shared, query: Result<Query<ListQuery>, QueryRejection>) -> Answer {
     let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
-    let link = query_of_next_page(&query);
-    let ListQuery { state, kind, queue, tenant, limit, cursor } = query;
-    let page = listing::page(api.tidings(), Asked { state, kind, queue, tenant, limit, cursor }).await?;
-    let mut response = answer::json(StatusCode::OK, &page)?;
-    if let Some(cursor) = &page.next_cursor {
-        let link = format!("</v1/jobs?{link}cursor={cursor}>; rel=\"next\"");
-        if let Ok(link) = HeaderValue::from_str(&link) {
-            response.headers_mut().insert(header::LINK, link);
-        }
-    }
-    Ok(response)
-}
-
-/// The same question without its cursor, percent-encoded, with `&` at its end.
-fn query_of_next_page(query: &ListQuery) -> String {
-    let pairs = [
+    let next = page::question(&[
         ("state", &query.state),
         ("kind", &query.kind),
         ("queue", &query.queue),
         ("tenant", &query.tenant),
         ("limit", &query.limit),
-    ];
-    pairs
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name}={}&", percent_encoded(value.as_ref()?))))
-        .collect()
-}
-
-fn percent_encoded(value: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    value
-        .bytes()
-        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    ]);
+    let ListQuery { state, kind, queue, tenant, limit, cursor } = query;
+    let found = listing::page(api.tidings(), Asked { state, kind, queue, tenant, limit, cursor }).await?;
+    page::response(&found, "/v1/jobs", &next, found.next_cursor.as_deref())
 }
 
 /// One job with its attempts; with `?wait=SECONDS` once it has settled, or after that time.
@@ -93,7 +69,7 @@ async fn wait(api: &Api, id: JobId, at_most: Duration) -> Result<(), Problem> {
     }
 }
 
-fn wait_time(seconds: &str) -> Result<Duration, Problem> {
+pub(super) fn wait_time(seconds: &str) -> Result<Duration, Problem> {
     match seconds.parse() {
         Ok(seconds @ 0..=WAIT_SECONDS_MAX) => Ok(Duration::from_secs(seconds)),
         _ => {
@@ -110,6 +86,6 @@ pub(super) fn job_id(path: Result<Path<String>, PathRejection>) -> Result<JobId,
     text.parse().map_err(|bad: tidings::core::id::NotAnId| refused(bad.to_string()))
 }
 
-fn bad_query(rejection: &QueryRejection) -> Problem {
+pub(super) fn bad_query(rejection: &QueryRejection) -> Problem {
     Problem::new(Sort::InvalidParameter, rejection.body_text())
 }

@@ -1,6 +1,7 @@
 //! `tidings enqueue`.
 
 use super::Context;
+use super::input::Input;
 use crate::accepted::Accepted;
 use crate::cli::{Enqueue, HttpCallFlags};
 use crate::exit::Exit;
@@ -10,11 +11,8 @@ use crate::problem::{Problem, Sort};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
 use std::time::Duration;
 use tidings::core::job::{Priority, State, StateName};
-use tidings::core::limits;
 use tidings::kind::http_call::{HttpCall, Method};
 use tidings::{EnqueueOptions, Receipt, Tidings, Waited};
 
@@ -118,33 +116,13 @@ fn arguments(enqueue: &Enqueue) -> Result<String, Problem> {
         }
         return http_call(url, &enqueue.http);
     }
-    match (&enqueue.args, &enqueue.args_file) {
-        (Some(args), _) if args == "-" => read_all(std::io::stdin().lock(), "stdin"),
-        (Some(args), _) => Ok(args.clone()),
-        (None, Some(file)) if file == Path::new("-") => read_all(std::io::stdin().lock(), "stdin"),
-        (None, Some(file)) => {
-            let name = file.display().to_string();
-            let opened = std::fs::File::open(file)
-                .map_err(|error| usage(format!("--args-file: `{name}` cannot be read: {error}"), "args"))?;
-            read_all(opened, &name)
-        }
-        (None, None) => Err(usage(
+    let given = Input { flag: "args", given: enqueue.args.as_deref(), file: enqueue.args_file.as_deref() };
+    given.read()?.ok_or_else(|| {
+        usage(
             "a job needs arguments: --args JSON, --args-file FILE, --args - for stdin, or --url for http.call",
             "args",
-        )),
-    }
-}
-
-/// No more than a job may have: the library says the rest.
-fn read_all(from: impl Read, name: &str) -> Result<String, Problem> {
-    let most = u64::try_from(limits::ARGS_BYTES_MAX).unwrap_or(u64::MAX) + 1;
-    let mut text = String::new();
-    from.take(most)
-        .read_to_string(&mut text)
-        .map_err(|error| usage(format!("{name} cannot be read as text: {error}"), "args"))?;
-    // The line break that an editor or `echo` puts at the end is no part of the value.
-    text.truncate(text.trim_end_matches(['\r', '\n']).len());
-    Ok(text)
+        )
+    })
 }
 
 fn http_call(url: &str, flags: &HttpCallFlags) -> Result<String, Problem> {

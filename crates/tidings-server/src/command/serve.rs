@@ -3,15 +3,17 @@
 use super::Context;
 use crate::api::{Api, SharedWorkers};
 use crate::api_key::{self, FirstKey, Keys};
-use crate::config::Config;
+use crate::config::{Config, Declarations};
 use crate::database::{self, Schema};
 use crate::exit::Exit;
 use crate::http_server;
 use crate::problem::{Problem, Sort};
 use crate::stop;
+use crate::subscription;
 use hyper_util::service::TowerToHyperService;
 use serde::Serialize;
 use std::net::SocketAddr;
+use tidings::{RecordRefused, Tidings};
 use tokio::net::TcpListener;
 
 /// A given key that is shorter is warned of.
@@ -41,6 +43,7 @@ pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Probl
     let listener = bind(config.listen).await?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let tidings = database::open(&config, Schema::Migrate).await?;
+    declare(&tidings, &config.declarations).await?;
     let workers = SharedWorkers::of(tidings.work().await?);
     // Last, with nothing between it and the print that may fail: a key that was stored and
     // not shown is lost.
@@ -62,6 +65,23 @@ pub(crate) async fn run(context: &Context, config: Config) -> Result<Exit, Probl
     tokio::join!(serving, working);
     tracing::info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Declares what the configuration says. Nothing is carried out before: a subscription
+/// that cannot be must not be found out by its events.
+async fn declare(tidings: &Tidings, declarations: &Declarations) -> Result<(), Problem> {
+    let Declarations { types, subscriptions, place } = declarations;
+    let refused = |refused: RecordRefused| match refused {
+        RecordRefused::Store(error) => error.into(),
+        other => Problem::new(Sort::BadConfiguration, format!("{place}: {other}")).field("subscriptions"),
+    };
+    if !types.is_empty() {
+        tidings.declare(types, &[]).await.map_err(refused)?;
+    }
+    if !subscriptions.is_empty() {
+        subscription::subscribe(tidings, subscriptions).await.map_err(refused)?;
+    }
+    Ok(())
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Problem> {

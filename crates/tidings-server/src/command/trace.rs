@@ -1,24 +1,69 @@
 //! `tidings trace`: what happened to a job in the order of time, with the evidence
 //! of each attempt, and what is safe to do next.
 
-use super::{Context, job_id};
+use super::{Context, event_id, events, job_id};
 use crate::exit::Exit;
 use crate::instant;
 use crate::print::shown;
 use crate::problem::Problem;
-use crate::view::{AttemptDocument, EventDocument, JobDocument};
+use crate::view::{AttemptDocument, EventDocument, JobDocument, RecordedDocument};
+use serde::Serialize;
 use std::fmt::Write;
 use tidings::Tidings;
+use tidings::core::event::EventId;
 use tidings::core::evidence::{HttpEvidence, RetryAfterEvidence};
 use tidings::core::outcome::SnoozeSource;
 
-/// Prints the timeline; as JSON it is the document of `jobs show`.
+/// Jobs of one event that are traced in full; an event may have become thousands.
+const JOBS_TRACED_MAX: usize = 50;
+
+/// An event, with its jobs in full.
+#[derive(Serialize)]
+struct EventTrace {
+    #[serde(flatten)]
+    event: RecordedDocument,
+    jobs: Vec<JobDocument>,
+    /// More jobs than are shown here.
+    jobs_left_out: usize,
+}
+
+/// Prints the timeline; as JSON it is the document of `jobs show`, or of `events show`
+/// with those of its jobs.
 pub(crate) async fn run(context: &Context, tidings: &Tidings, id: &str) -> Result<Exit, Problem> {
+    if id.starts_with("evt_") {
+        let trace = event_trace(tidings, event_id(id)?).await?;
+        context.style.result(|| event_timeline(&trace), &trace)?;
+        return Ok(Exit::Done);
+    }
     let id = job_id(id)?;
     let view = tidings.job(id).await?.ok_or_else(|| Problem::no_such_job(id))?;
     let document = JobDocument::of(&view, tidings);
     context.style.result(|| timeline(&document), &document)?;
     Ok(Exit::Done)
+}
+
+async fn event_trace(tidings: &Tidings, id: EventId) -> Result<EventTrace, Problem> {
+    let event = events::document(tidings, id).await?;
+    let all = event.jobs();
+    let mut jobs = Vec::new();
+    for job in all.iter().take(JOBS_TRACED_MAX) {
+        // One that is past its retention is named by the event.
+        if let Some(view) = tidings.job(job_id(&job.id)?).await? {
+            jobs.push(JobDocument::of(&view, tidings));
+        }
+    }
+    Ok(EventTrace { event, jobs, jobs_left_out: all.len().saturating_sub(JOBS_TRACED_MAX) })
+}
+
+fn event_timeline(trace: &EventTrace) -> String {
+    let mut text = events::summary(&trace.event);
+    for job in &trace.jobs {
+        let _ = write!(text, "\n\n{}", timeline(job));
+    }
+    if trace.jobs_left_out > 0 {
+        let _ = write!(text, "\n\n{} more jobs are left out: tidings trace JOB", trace.jobs_left_out);
+    }
+    text
 }
 
 /// Everything, in the order of time.
@@ -54,6 +99,9 @@ pub(crate) fn summary(document: &JobDocument) -> String {
 }
 
 fn args_field(text: &mut String, document: &JobDocument) {
+    if let Some(event) = &document.from_event {
+        field(text, "event", &event.to_string());
+    }
     let unknown = "not shown: this program does not know the kind and may not tell a secret";
     field(text, "args", &document.args.as_ref().map_or_else(|| unknown.to_owned(), |args| shown(args.get())));
 }

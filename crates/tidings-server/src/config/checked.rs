@@ -1,5 +1,6 @@
 //! The configuration as checked: values that cannot be bad any more.
 
+use super::outbox::{self, Declarations};
 use super::refused;
 use super::settings::SETTINGS;
 use super::written::{Http, Limits, Retention as RetentionWritten, Written};
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) http: HttpSinkConfig,
     /// What is set over what kinds declare.
     pub(crate) kinds: Vec<KindConfig>,
+    /// What `serve` declares in the database.
+    pub(crate) declarations: Declarations,
     /// An admin key from outside the database.
     pub(crate) admin_key: Option<String>,
 }
@@ -41,7 +44,7 @@ pub(crate) struct KindConfig {
 }
 
 /// Where a setting stands, for messages.
-type PlaceOf<'a> = &'a dyn Fn(&str) -> String;
+pub(super) type PlaceOf<'a> = &'a dyn Fn(&str) -> String;
 
 pub(super) fn check(
     written: &Written,
@@ -61,6 +64,7 @@ pub(super) fn check(
         settings: settings(written, place_of)?,
         http: http(&written.http, written.allow_private.unwrap_or(false), place_of)?,
         kinds,
+        declarations: outbox::declarations(written, place_of)?,
         admin_key: admin_key.map(checked_key).transpose()?,
     })
 }
@@ -147,7 +151,8 @@ fn millis(
 const HOURS_MAX: i64 = 876_000;
 
 fn retention(written: &RetentionWritten, place_of: PlaceOf<'_>) -> Result<Retention, Problem> {
-    let RetentionWritten { completed_hours, discarded_hours, cancelled_hours, evidence_hours } = *written;
+    let RetentionWritten { completed_hours, discarded_hours, cancelled_hours, events_hours, evidence_hours } =
+        *written;
     let defaults = Retention::default();
     let hours = |path: &str, hours: Option<i64>, default: Millis| match hours {
         None => Ok(default),
@@ -158,10 +163,10 @@ fn retention(written: &RetentionWritten, place_of: PlaceOf<'_>) -> Result<Retent
         }
     };
     Ok(Retention {
-        events: Retention::default().events,
         completed: hours("retention.completed_hours", completed_hours, defaults.completed)?,
         discarded: hours("retention.discarded_hours", discarded_hours, defaults.discarded)?,
         cancelled: hours("retention.cancelled_hours", cancelled_hours, defaults.cancelled)?,
+        events: hours("retention.events_hours", events_hours, defaults.events)?,
         facts: hours("retention.evidence_hours", evidence_hours, defaults.facts)?,
     })
 }

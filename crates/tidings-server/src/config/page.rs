@@ -46,7 +46,8 @@ A variable that ends in `_FILE` names a file that holds the value.
 
 ## Settings by name
 
-These have a place for each queue, kind and policy, in the file only.
+These have a place for each queue, kind and policy, and a list of event types and of subscriptions, in the file
+only.
 
 ```toml
 [queues.bulk]
@@ -70,7 +71,24 @@ snoozes_max = 1000
 crashes_max = 5
 age_max_ms = 432000000     # give up after this age
 retryable_statuses = [404] # 4xx to retry besides 408, 409, 421, 425 and 429
+
+[[event_types]]
+name = "order.paid"        # dotted words; nothing is recorded of a type that is not declared
+description = "An order was paid."
+exposure = "external"      # or "internal", the default: endpoints outside never learn of it
+
+[[subscriptions]]
+name = "search"
+pattern = "order.*"        # `*` is one word, and as the last word one or more
+job = "search.index"       # a kind that some program carries out; or expanded = "NAME"
+filter = [{ field = "order.status", equals = "paid" }, { field = "country", prefix = "D" }]
+coalesce = true            # within one batch the latest event of a subject stands for the ones before it
 ```
+
+`serve` declares the event types and subscriptions in the database when it starts, over what is there under the
+same name; what is no longer in the file stays until `tidings subscriptions remove` takes it away. A subscription
+that matches no declared type, or whose jobs no program carries out, fails the start. `docs/events.md` says what
+all of it means.
 
 The presets are `default`, `mail`, `webhook`, `invitation`, `import-alert`, `full-jitter` and `periodic`.
 

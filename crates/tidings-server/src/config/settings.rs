@@ -38,7 +38,7 @@ const fn setting(path: &'static str, form: Form, default: &'static str, meaning:
 }
 
 /// Every setting that has one place. Those of queues, kinds and policies have a
-/// place for each name; see [`super::page`].
+/// place for each name, event types and subscriptions are lists; see [`super::page`].
 #[rustfmt::skip]
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("listen", Form::Text, "127.0.0.1:7070", "Address and port of the HTTP API. Port 0 takes a free one and prints it."),
@@ -63,6 +63,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("retention.completed_hours", Form::Number, "24", "How long completed jobs are kept."),
     setting("retention.discarded_hours", Form::Number, "168", "How long discarded jobs are kept."),
     setting("retention.cancelled_hours", Form::Number, "168", "How long cancelled jobs are kept."),
+    setting("retention.events_hours", Form::Number, "168", "How long events are kept after they were fanned out."),
     setting("retention.evidence_hours", Form::Number, "720", "How long the evidence of attempts is kept. It may outlive its job."),
 ];
 

@@ -3,6 +3,8 @@ use super::written::Written;
 use super::*;
 use std::time::Duration;
 use tidings::Millis;
+use tidings::core::event::Exposure;
+use tidings::core::route::{Subscription, Test};
 
 fn read_file_text(text: &str) -> Result<Config, Problem> {
     read(text, &[], &Flags::default())
@@ -50,11 +52,14 @@ fn all_set() -> Written {
             completed_hours: Some(1),
             discarded_hours: Some(1),
             cancelled_hours: Some(1),
+            events_hours: Some(1),
             evidence_hours: Some(1),
         },
         queues: BTreeMap::new(),
         kinds: BTreeMap::new(),
         policies: BTreeMap::new(),
+        event_types: Vec::new(),
+        subscriptions: Vec::new(),
     }
 }
 
@@ -130,6 +135,7 @@ fn every_default_of_the_list_is_the_default_of_the_code() {
         ("retention.completed_hours", hours(retention.completed)),
         ("retention.discarded_hours", hours(retention.discarded)),
         ("retention.cancelled_hours", hours(retention.cancelled)),
+        ("retention.events_hours", hours(retention.events)),
         ("retention.evidence_hours", hours(retention.facts)),
     ] {
         assert_eq!(written(path), value, "{path}");
@@ -179,6 +185,41 @@ fn a_whole_file_becomes_values() {
 }
 
 #[test]
+fn event_types_and_subscriptions_become_declarations() {
+    let config = read_file_text(
+        r#"
+        [[event_types]]
+        name = "order.paid"
+        exposure = "external"
+        [[event_types]]
+        name = "note.changed"
+        description = "Somebody changed a note."
+        [[subscriptions]]
+        name = "index"
+        pattern = "note.*"
+        job = "search.index"
+        filter = [{ field = "lang", equals = "de" }, { field = "title", prefix = "D" }]
+        coalesce = true
+        [[subscriptions]]
+        name = "webhooks"
+        pattern = "*"
+        expanded = "webhooks"
+        "#,
+    )
+    .unwrap();
+    let declarations = config.declarations;
+    let exposures: Vec<_> = declarations.types.iter().map(|declared| declared.exposure).collect();
+    assert_eq!(exposures, [Exposure::External, Exposure::Internal]);
+    let index = Subscription::to_job("index", "note.*", "search.index")
+        .unwrap()
+        .coalescing()
+        .only("lang", Test::Equals("de".into()))
+        .only("title", Test::Prefix("D".into()));
+    let webhooks = Subscription::to_expander("webhooks", "*", "webhooks").unwrap();
+    assert_eq!(declarations.subscriptions, [index, webhooks]);
+}
+
+#[test]
 fn a_refusal_names_place_field_and_what_to_write() {
     for (text, expected) in [
         ("listn = \"x\"", "unknown field `listn`"),
@@ -196,6 +237,18 @@ fn a_refusal_names_place_field_and_what_to_write() {
         ("[kinds.\"http.call\"]\npolicy = \"nice\"", "there are default, mail, webhook"),
         ("[policies.p]\nattempts = 0", "attempts is 0"),
         ("[policies.webhook]\nattempts = 3", "has the name of a preset"),
+        (
+            "[[event_types]]\nname = \"Note\"",
+            "`event_types[0].name` cannot be taken: `Note` is not an event type",
+        ),
+        ("[[event_types]]\nname = \"a\"\nexposure = \"public\"", "`event_types[0].exposure` cannot be taken"),
+        ("[[event_types]]\nname = \"a\"\n[[event_types]]\nname = \"a\"", "`event_types[1]` has the name `a`"),
+        ("[[subscriptions]]\nname = \"s\"\npattern = \"a\"", "must have one of `job` and `expanded`"),
+        ("[[subscriptions]]\nname = \"s\"\npattern = \"a**\"", "`subscriptions[0].pattern` cannot be taken"),
+        (
+            "[[subscriptions]]\nname = \"s\"\npattern = \"a\"\njob = \"j\"\nfilter = [{field = \"x\"}]",
+            "`subscriptions[0].filter[0]` must have one of `equals` and `prefix`",
+        ),
         ("x = ", "line 1: this is not TOML"),
         ("database = \"postgres://ann:s3cret@db", "line 1: this is not TOML"),
     ] {

@@ -3,9 +3,12 @@
 
 use super::refused;
 use crate::problem::{Problem, Sort};
+use crate::subscription::ConditionWritten;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tidings::core::event::EventType;
 use tidings::core::policy::PolicyData;
+use tidings::core::route::Pattern;
 
 /// The whole file. Every part may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,10 @@ pub(crate) struct Written {
     pub(crate) queues: BTreeMap<String, Queue>,
     pub(crate) kinds: BTreeMap<String, KindWritten>,
     pub(crate) policies: BTreeMap<String, PolicyData>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) event_types: Vec<EventType>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) subscriptions: Vec<SubscriptionWritten>,
 }
 
 /// `[http]`: where requests may go.
@@ -57,6 +64,7 @@ pub(crate) struct Retention {
     pub(crate) completed_hours: Option<i64>,
     pub(crate) discarded_hours: Option<i64>,
     pub(crate) cancelled_hours: Option<i64>,
+    pub(crate) events_hours: Option<i64>,
     pub(crate) evidence_hours: Option<i64>,
 }
 
@@ -74,6 +82,20 @@ pub(crate) struct KindWritten {
     pub(crate) policy: Option<String>,
     pub(crate) queue: Option<String>,
     pub(crate) time_limit_ms: Option<i64>,
+}
+
+/// `[[subscriptions]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SubscriptionWritten {
+    pub(crate) name: String,
+    pub(crate) pattern: Pattern,
+    pub(crate) job: Option<String>,
+    pub(crate) expanded: Option<String>,
+    #[serde(default)]
+    pub(crate) filter: Vec<ConditionWritten>,
+    #[serde(default)]
+    pub(crate) coalesce: bool,
 }
 
 /// The file's text as a table. The text itself is never repeated: it may hold a password.

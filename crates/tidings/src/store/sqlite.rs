@@ -132,8 +132,15 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Between two tries to change the journal.
+const WAL_PAUSE: Duration = Duration::from_millis(5);
+
 /// Several who open a new file at once refuse each other here at once: the busy
 /// timeout does not cover the change of the journal, so it is waited for by hand.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file is opened on a thread of its own, and nothing else can wait for it"
+)]
 fn use_wal(connection: &Connection) -> Result<(), StoreError> {
     let give_up = Instant::now() + Duration::from_millis(BUSY_MS);
     loop {
@@ -151,7 +158,7 @@ fn use_wal(connection: &Connection) -> Result<(), StoreError> {
                 if busy.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
                     && Instant::now() < give_up =>
             {
-                std::thread::yield_now();
+                std::thread::sleep(WAL_PAUSE);
             }
             Err(failed) => return Err(error(failed)),
         }

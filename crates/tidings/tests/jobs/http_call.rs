@@ -398,7 +398,8 @@ async fn secrets_and_queries_are_in_no_fact_and_no_trace_and_not_in_shown_argume
     });
     let receiver = Receiver::start([echo]).await;
     let refused = format!("http://127.0.0.1:{}", unused_port());
-    let targets = [receiver.url(""), refused, "http://nobody.invalid".into(), "http://10.0.0.1".into()];
+    let nobody_listens = format!("http://[::1]:{}", unused_port());
+    let targets = [receiver.url(""), refused, "http://nobody.invalid".into(), nobody_listens];
     let db = Database::sqlite();
     let tidings = db.held(calls()).await;
     for target in targets {

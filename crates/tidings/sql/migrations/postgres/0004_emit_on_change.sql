@@ -73,16 +73,17 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     sort "char";
     place text;
+    persistence "char";
     unknown text;
     known text;
 BEGIN
-    SELECT class.relkind, class.relnamespace::regnamespace::text INTO sort, place
+    SELECT class.relkind, class.relnamespace::regnamespace::text, class.relpersistence INTO sort, place, persistence
     FROM pg_class AS class WHERE class.oid = target;
     IF sort IS DISTINCT FROM 'r' AND sort IS DISTINCT FROM 'p' THEN
         RAISE EXCEPTION '% is not a table; only tables have triggers for each row', coalesce(target::text, 'NULL')
             USING ERRCODE = '22023', COLUMN = 'target';
-    ELSIF place IN ('tidings', 'pg_catalog', 'information_schema') THEN
-        RAISE EXCEPTION '% belongs to Tidings or to the server; name a table of your own', target
+    ELSIF place IN ('tidings', 'pg_catalog', 'information_schema') OR persistence = 't' THEN
+        RAISE EXCEPTION '% is temporary, or belongs to Tidings or the server; name a table of your own', target
             USING ERRCODE = '22023', COLUMN = 'target';
     END IF;
     SELECT string_agg(wanted.name, ', ') INTO unknown
@@ -112,26 +113,24 @@ BEGIN
 END
 $$;
 
--- Evaluates the expressions over no row, as the trigger function will: with the names of the table's schema.
+-- Evaluates the expressions over no row, with the names that the trigger function will know: those of the server.
+-- A schema in which others create objects could slip them something to run as the installer.
 CREATE FUNCTION tidings.check_expressions(target regclass, subject text, tenant text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    class record;
     problem text;
 BEGIN
-    SELECT relname, relnamespace::regnamespace::text AS schema INTO class FROM pg_class WHERE oid = target;
     IF subject IS NULL OR tenant IS NULL THEN
         RAISE EXCEPTION 'subject and tenant are SQL expressions, for example ''note/'' || id'
             USING ERRCODE = '22023', COLUMN = 'subject';
     END IF;
-    PERFORM set_config('search_path', format('pg_catalog, %s, pg_temp', class.schema), TRUE);
     EXECUTE format(E'SELECT (%s\n)::text, (%s\n)::text FROM (SELECT * FROM %s) AS %I WHERE FALSE',
-        subject, tenant, target, class.relname);
+        subject, tenant, target, (SELECT relname FROM pg_class WHERE oid = target));
 EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
     GET STACKED DIAGNOSTICS problem = MESSAGE_TEXT;
     RAISE EXCEPTION 'subject or tenant is not an expression over a row of %: %', target, problem
         USING ERRCODE = '22023', COLUMN = 'subject',
-        HINT = 'Write SQL over its columns, for example ''note/'' || id.';
+        HINT = 'Write SQL over its columns, for example ''note/'' || id; name functions of your own with their schema.';
 END
 $$;
 
@@ -166,8 +165,8 @@ BEGIN
     WHERE attrelid = target AND attnum > 0 AND NOT attisdropped
         AND (definition -> 'columns' ? attname::text OR definition -> 'key' ? attname::text);
     EXECUTE format('CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
-        'SET search_path = pg_catalog, %s, pg_temp AS %L',
-        function_name, place, tidings.emission_source(target, definition, function_name));
+        'SET search_path = pg_catalog, pg_temp AS %L',
+        function_name, tidings.emission_source(target, definition, function_name));
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC', function_name);
     FOR operation IN SELECT jsonb_array_elements_text(definition -> 'operations') LOOP
         EXECUTE format('CREATE TRIGGER %I AFTER %s ON %s FOR EACH ROW %s EXECUTE FUNCTION %s()',
@@ -416,7 +415,7 @@ BEGIN
             AND tgtype & CASE name WHEN 'insert' THEN 4 WHEN 'delete' THEN 8 ELSE 16 END <> 0
     );
     IF missing IS NOT NULL THEN
-        found := found || format('its trigger for %s is gone or disabled, so that nothing is recorded: call '
+        found := found || format('its trigger for %s is gone or disabled, so that those are not recorded: call '
             'tidings.emit_on_change again, or tidings.stop_emitting', missing);
     END IF;
     IF NOT EXISTS (
