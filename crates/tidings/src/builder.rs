@@ -155,6 +155,15 @@ impl Builder {
         let store = store::open(address, options).await?;
         let clock = Arc::new(DatabaseClock::start(&*store).await?);
         tokio::spawn(clock::keep(Arc::downgrade(&clock), Arc::downgrade(&store)));
+        self.declared_on(store, clock).await
+    }
+
+    /// On a store that is open, with what is to be declared there.
+    pub(crate) async fn declared_on(
+        self,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Tidings, OpenRefused> {
         let (types, subscriptions) = (self.types.clone(), self.subscriptions.clone());
         let tidings = self.on(store, clock)?;
         if !types.is_empty() || !subscriptions.is_empty() {
@@ -163,7 +172,8 @@ impl Builder {
         Ok(tidings)
     }
 
-    /// On a store that is open, with a clock: what tests use.
+    /// On a store that is open, with a clock: what tests use. Event types and subscriptions
+    /// are declared by [`Tidings::declare`] then.
     ///
     /// # Errors
     /// When a kind or setting cannot be.

@@ -2,9 +2,9 @@
 //! look at them, declare what there may be and who gets it.
 //!
 //! Recording is durable when the call returns; in the caller's own transaction it
-//! commits with the caller's change, see [`crate::outbox`].
+//! commits with the caller's change, see `enqueue_in_…` and `record_in_…` of [`Tidings`].
 //!
-//! Absent on purpose: fanning out; see [`crate::relay`].
+//! Absent on purpose: fanning out, which every process with workers does.
 
 use crate::client::Tidings;
 use crate::enqueue::IDEMPOTENCY_KEPT;

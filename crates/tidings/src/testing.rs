@@ -135,11 +135,13 @@ pub async fn perform_stored(tidings: &Tidings, stored: Stored) -> Result<Told, S
     Ok(told)
 }
 
-/// Fans out every event that is due, as the relay of any process would; how many.
+/// Fans out every event that is due, as the relay of any process would; how many. The
+/// kinds of `tidings` count as carried out, as if its workers had been started.
 ///
 /// # Errors
 /// When the database cannot be read or written.
 pub async fn relay(tidings: &Tidings) -> Result<usize, StoreError> {
+    tidings.parts.store.keep_kinds(&tidings.registry().kept()).await?;
     relay::pass(&tidings.parts).await
 }
 

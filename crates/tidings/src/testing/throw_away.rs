@@ -22,17 +22,18 @@ pub struct TestTidings {
 /// When a [`TestTidings`] begins: 2027-01-15T08:00:00Z.
 pub const TEST_BEGINS: Time = Time(1_800_000_000_000);
 
-/// Opens a Tidings for one test.
+/// Opens a Tidings for one test, with the event types and subscriptions of its builder.
 ///
 /// # Panics
-/// When a kind or setting cannot be, or no file can be made in the system's folder for such files.
+/// When a kind, declaration or setting cannot be, or no file can be made in the system's folder for such files.
 pub async fn throw_away(builder: Builder) -> TestTidings {
     let name = format!("tidings-test-{}.db", random::worker_id());
     let file = std::env::temp_dir().join(name);
     let store = SqliteStore::open(&file, true).await;
     let store = store.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let clock = Arc::new(HandClock::at(TEST_BEGINS));
-    let tidings = builder.on(Arc::new(store), clock.clone()).unwrap_or_else(|error| panic!("{error}"));
+    let tidings = builder.declared_on(Arc::new(store), clock.clone()).await;
+    let tidings = tidings.unwrap_or_else(|error| panic!("{error}"));
     TestTidings { clock, tidings, file }
 }
 

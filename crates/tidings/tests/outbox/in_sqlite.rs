@@ -1,8 +1,10 @@
 //! Recording in the application's own transaction on the SQLite file.
 
-use crate::fixture::{Index, Place, Seen, declare, drain, index_of_notes, keep, note, relay, sqlite};
+use crate::fixture::{
+    Index, Place, Seen, declare, drain, index_of_notes, internal, keep, note, relay, sqlite,
+};
 use tidings::store::outbox::EventFilter;
-use tidings::testing::{assert_enqueued, refute_enqueued};
+use tidings::testing::{assert_enqueued, refute_enqueued, throw_away};
 use tidings::{Record, RecordRefused, Tidings};
 
 async fn started(place: &Place) -> (Tidings, rusqlite::Connection) {
@@ -50,6 +52,14 @@ async fn change_event_and_job_commit_together_or_vanish_together() {
     assert_eq!((notes(&app), relay(&tidings).await), (1, 1));
     assert_enqueued(&tidings, &job()).await;
     assert_eq!(drain(&tidings).await, 2);
+}
+
+#[tokio::test]
+async fn a_throw_away_database_knows_what_its_builder_declares() {
+    let builder = Tidings::builder().kind(Seen::<Index>::default(), keep);
+    let app = throw_away(builder.event_type(internal("note.changed")).subscribe(index_of_notes())).await;
+    app.record(note(1)).await.unwrap();
+    assert_eq!((relay(&app).await, drain(&app).await), (1, 1), "without workers that were ever started");
 }
 
 #[tokio::test]
