@@ -80,15 +80,15 @@ async fn measure(address: &str, options: &Options) {
     let wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
     let store: Arc<dyn Store> = store::open(address, &OpenOptions::default()).await.unwrap();
     println!("\n{}: database version {}", store.backend(), machine::database_version(address).await);
+    if wanted("latency") {
+        latency::at_200_a_second(address).await;
+    }
     if wanted("enqueue") {
         enqueue::single(address, options.jobs).await;
         enqueue::batches(address, options.jobs * 2).await;
     }
     if wanted("drain") {
         drain::all(address, options.jobs).await;
-    }
-    if wanted("latency") {
-        latency::at_200_a_second(address).await;
     }
 }
 
