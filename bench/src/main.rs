@@ -1,6 +1,6 @@
 //! Measures what the documents claim, on both databases, with durable commits.
 //!
-//! `cargo xtask bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency]`
+//! `cargo xtask bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency|events]`
 //!
 //! A line is a figure and what it was measured over. What the machine did
 //! besides is not known here: run it on a quiet one, more than once.
@@ -13,6 +13,7 @@
 
 mod drain;
 mod enqueue;
+mod events;
 mod kind;
 mod latency;
 mod machine;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(problem) => {
             println!(
-                "{problem}\nusage: bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency]"
+                "{problem}\nusage: bench [--sqlite | --postgres | --database ADDRESS] [--jobs N] [--only enqueue|drain|latency|events]"
             );
             return ExitCode::from(2);
         }
@@ -89,6 +90,9 @@ async fn measure(address: &str, options: &Options) {
     }
     if wanted("drain") {
         drain::all(address, options.jobs).await;
+    }
+    if wanted("events") {
+        events::all(address, options.jobs).await;
     }
 }
 

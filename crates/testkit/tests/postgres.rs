@@ -1,6 +1,7 @@
 //! The throw-away PostgreSQL keeps its own promises.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use testkit::forwarder::Forwarder;
 use testkit::postgres::{Cluster, Database, Durability, database};
 use tokio_postgres::{Client, NoTls};
 
@@ -61,4 +62,45 @@ async fn a_cluster_of_ones_own_can_be_stopped_crashed_and_changed() {
 
     drop(cluster);
     assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_follows_takes_no_writes_and_takes_over() {
+    let primary = Cluster::start(Durability::Fast);
+    connect(&primary.url("postgres")).await.batch_execute("create table t (id int)").await.unwrap();
+    let standby = primary.standby().await;
+    let forwarder = Forwarder::to(primary.address()).await;
+    let url = format!("postgres://postgres@{}/postgres", forwarder.address());
+    connect(&url).await.batch_execute("insert into t values (1)").await.unwrap();
+    let refused =
+        connect(&standby.url("postgres")).await.batch_execute("insert into t values (2)").await.unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "25006");
+
+    primary.stop_immediate();
+    standby.promote().await;
+    assert!(tokio_postgres::connect(&url, NoTls).await.is_err(), "it still points at the old one");
+    forwarder.point_at(standby.address());
+    connect(&url).await.batch_execute("insert into t values (3)").await.unwrap();
+    assert_eq!(
+        text(&connect(&url).await, "select string_agg(id::text, ',' order by id) from t").await,
+        "1,3"
+    );
+}
+
+#[tokio::test]
+async fn a_forwarder_loses_the_answer_that_it_was_told_to_and_no_other() {
+    let database = database().await;
+    let (_, server) = database.url().split_once('@').unwrap();
+    let forwarder = Forwarder::to(server.split('/').next().unwrap().parse().unwrap()).await;
+    let url = format!("postgres://postgres@{}/{}", forwarder.address(), database.name());
+    let client = connect(&url).await;
+    client.batch_execute("create table t (id int)").await.unwrap();
+    forwarder.lose_the_answer_to(b"values (1)");
+    assert_eq!(text(&client, "select count(*)::text from t").await, "0");
+    assert!(client.batch_execute("insert into t values (1)").await.unwrap_err().code().is_none());
+    assert_eq!(forwarder.lost(), 1);
+    let client = connect(&url).await;
+    assert_eq!(text(&client, "select count(*)::text from t").await, "1", "it was done");
+    forwarder.cut();
+    assert!(client.batch_execute("insert into t values (2)").await.is_err());
 }

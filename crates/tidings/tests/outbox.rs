@@ -12,6 +12,8 @@ mod fixture;
 mod in_postgres;
 #[path = "outbox/in_sqlite.rs"]
 mod in_sqlite;
+#[path = "outbox/postgres_trouble.rs"]
+mod postgres_trouble;
 
 macro_rules! on_both {
     ($module:ident, $open:path) => {

@@ -107,6 +107,59 @@ impl Cluster {
         self.must(&["stop", "-m", "immediate"]);
     }
 
+    /// A copy of it that follows it, and takes no writes until it is promoted. A commit on
+    /// the primary is answered when the copy has it as well: a failover loses nothing that
+    /// was acknowledged. Blocks for a second or two.
+    ///
+    /// # Panics
+    /// If it cannot be made or started.
+    pub async fn standby(&self) -> Cluster {
+        let (programs, port) = (self.files.programs.clone(), self.port);
+        let made = tokio::task::spawn_blocking(move || Cluster::copy_of(programs, port)).await;
+        let standby = made.expect("a copy is made or refused").unwrap_or_else(|problem| panic!("{problem}"));
+        self.set("synchronous_standby_names", "*").await;
+        self.set("synchronous_commit", "on").await;
+        standby
+    }
+
+    fn copy_of(programs: PathBuf, primary: u16) -> Result<Cluster, String> {
+        let mut cluster = Cluster { files: Files::create(programs)?, port: 0, owned: true };
+        let mut command = cluster.files.command("pg_basebackup")?;
+        command.args(["-h", "127.0.0.1", "-U", SUPERUSER, "-p", &primary.to_string()]);
+        command.args([
+            "--write-recovery-conf",
+            "--wal-method=stream",
+            "--checkpoint=fast",
+            "--no-sync",
+            "-D",
+        ]);
+        run(command.arg(cluster.files.data()))?;
+        for _ in 0..START_TRIES {
+            cluster.port = free_port()?;
+            // The last line of a setting counts.
+            cluster.files.append_settings(&format!("\nport = {}\n", cluster.port))?;
+            if cluster.files.pg_ctl(&["start"]).is_ok() {
+                return Ok(cluster);
+            }
+        }
+        Err(format!("the standby did not start; the end of its log: {}", cluster.files.log_tail()))
+    }
+
+    /// Makes a primary of a standby: it takes writes when this returns, and waits for no copy.
+    ///
+    /// # Panics
+    /// If it refuses.
+    pub async fn promote(&self) {
+        self.must(&["promote"]);
+        // Copied from the primary it followed, or there would be nobody to answer its commits.
+        self.reset("synchronous_standby_names").await;
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        std::net::SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
     /// Changes a setting for all new transactions (ALTER SYSTEM, then a reload),
     /// and returns when new connections see it.
     ///

@@ -56,7 +56,10 @@ async fn of_a_batch_with_one_refused_event_nothing_is_recorded() {
     // Not even the keys were taken.
     let batch = vec![note("b", "1"), note("a", "1"), note("c", "1"), note("b", "1")];
     let receipts = tidings.record_all(batch).await.unwrap();
-    assert_eq!(receipts.iter().map(|receipt| receipt.existing).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(
+        receipts.iter().map(|receipt| receipt.existing).collect::<Vec<_>>(),
+        [false, true, false, true]
+    );
     assert_eq!((receipts[1].id, receipts[3].id), (first.id, receipts[0].id));
     assert_eq!(recorded(&tidings).await, 3);
 }
