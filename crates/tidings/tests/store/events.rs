@@ -312,6 +312,31 @@ async fn only_events_that_are_fanned_out_long_ago_are_removed() {
     assert_eq!(store.number("SELECT count(*) FROM tidings.job").await, 3, "the jobs are there still");
 }
 
+/// DB13.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_who_prune_events_at_once_remove_each_once() {
+    let store = open().await;
+    store.note(events(600)).await;
+    store.relay(1_000).await;
+    let later = NOW + Millis::from_days(100);
+    let pruning = (0..6).map(|_| {
+        let store = store.handle();
+        tokio::spawn(async move {
+            let mut removed = 0;
+            for _ in 0..6 {
+                removed += store.prune(Prune::Events(later), 50).await.unwrap();
+            }
+            removed
+        })
+    });
+    let mut removed = 0;
+    for pruned in futures_util::future::join_all(pruning).await {
+        removed += pruned.unwrap();
+    }
+    removed += store.prune(Prune::Events(later), 1_000).await.unwrap();
+    assert_eq!((removed, store.number("SELECT count(*) FROM tidings.event").await), (600, 0));
+}
+
 #[tokio::test]
 async fn an_event_whose_type_was_declared_elsewhere_is_taken() {
     let store = open().await;
