@@ -11,6 +11,7 @@
     reason = "a measuring program prints, and stops at the first surprise"
 )]
 
+mod api;
 mod drain;
 mod enqueue;
 mod events;
@@ -93,6 +94,7 @@ async fn measure(address: &str, options: &Options) {
     }
     if wanted("events") {
         events::all(address, options.jobs).await;
+        api::events(address, options.jobs / 4).await;
     }
 }
 
