@@ -155,6 +155,15 @@ pub enum EnqueueRefused {
     Store(#[from] StoreError),
 }
 
+/// A job as the SQL function is told of it, checked.
+#[cfg(feature = "sqlx")]
+pub(crate) struct Told {
+    pub(crate) kind: &'static str,
+    /// JSON text.
+    pub(crate) args: String,
+    pub(crate) options: EnqueueOptions,
+}
+
 /// Checks what a caller gave and makes a job of it.
 pub(crate) struct Door<'a> {
     pub(crate) registry: &'a Registry,
@@ -170,6 +179,16 @@ impl Door<'_> {
             problem: format!("do not become JSON: {error}"),
         })?;
         self.admit(K::DECLARATION.name, args, &job.options)
+    }
+
+    /// A job of a typed kind as the SQL function is told of it.
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn told<K: Kind>(&self, job: Enqueue<K>) -> Result<Told, EnqueueRefused> {
+        let admitted = self.typed(&job)?;
+        let Enqueue { args, mut options } = job;
+        // Its own key, which only the program knows that has the kind.
+        options.unique_key = options.unique_key.or_else(|| args.unique_key());
+        Ok(Told { kind: K::DECLARATION.name, args: admitted.args.as_ref().to_owned(), options })
     }
 
     /// A job of a kind by name, with its arguments as JSON text.

@@ -33,6 +33,18 @@ pub struct Record {
     occurred_at: Option<Time>,
 }
 
+/// An event as the SQL function is told of it.
+#[cfg(feature = "sqlx")]
+pub(crate) struct Said {
+    pub(crate) type_name: String,
+    pub(crate) subject: String,
+    /// JSON text.
+    pub(crate) data: String,
+    pub(crate) tenant: String,
+    pub(crate) key: Option<String>,
+    pub(crate) occurred_at: Option<Time>,
+}
+
 /// What a caller gets for an event that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventReceipt {
@@ -140,6 +152,14 @@ impl Record {
     pub fn occurred_at(mut self, at: Time) -> Record {
         self.occurred_at = Some(at);
         self
+    }
+
+    /// As the SQL function is told of it, which checks it.
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn said(self) -> Result<Said, RecordRefused> {
+        let data = self.data.map_err(RecordRefused::Unserializable)?;
+        let Record { type_name, subject, tenant, key, occurred_at, .. } = self;
+        Ok(Said { type_name, subject, data, tenant, key, occurred_at })
     }
 
     /// Checked, under a fresh id.

@@ -5,6 +5,9 @@
 //! wake-up is sent from inside (it would take a lock that all commits share). Call
 //! [`Tidings::wake_kind`] after the commit, or let a poll find the job.
 
+#[cfg(feature = "sqlx")]
+mod in_sqlx;
+
 use crate::client::{Tidings, receipt};
 use crate::enqueue::{Enqueue, EnqueueRefused, Receipt};
 use crate::events::{EventReceipt, Record, RecordRefused};

@@ -12,6 +12,9 @@ mod fixture;
 mod in_postgres;
 #[path = "outbox/in_sqlite.rs"]
 mod in_sqlite;
+#[cfg(feature = "sqlx")]
+#[path = "outbox/postgres_by_sqlx.rs"]
+mod postgres_by_sqlx;
 #[path = "outbox/postgres_trouble.rs"]
 mod postgres_trouble;
 

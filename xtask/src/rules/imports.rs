@@ -61,6 +61,8 @@ const MAY_USE: &[Line] = &[
         "what the host application calls"),
     line("outbox", &["store", "store::sqlite", "store::postgres", "store::retry", "kind", "client", "enqueue", "events"],
         "enqueues and records in the caller's transaction, which is one of either database"),
+    line("outbox::in_sqlx", &["store", "store::postgres", "kind", "client", "enqueue", "events"],
+        "calls the public SQL functions in a transaction of sqlx"),
     line("attempt", &["kind", "sink", "store", "writer", "parts"],
         "runs one handler under its limit, has the core decide, has the writer write"),
     line("in_flight", &[], "finds the handler that a cancel means"),

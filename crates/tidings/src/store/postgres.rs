@@ -102,20 +102,26 @@ fn error(failed: &tokio_postgres::Error) -> StoreError {
     let Some(server) = failed.as_db_error() else {
         return StoreError::Unavailable(source_chain(failed));
     };
-    let text = in_words(server);
-    if retry::names_conflict(server.code()) {
+    told_by(server.code().code(), server.message())
+}
+
+/// What the server's refusal under a SQLSTATE means for the caller.
+pub(crate) fn told_by(code: &str, message: &str) -> StoreError {
+    let text = format!("{message} ({code})");
+    let code = SqlState::from_code(code);
+    if retry::names_conflict(&code) {
         return StoreError::Conflict(GaveUp(text));
     }
     let try_later = [
-        &SqlState::READ_ONLY_SQL_TRANSACTION,
-        &SqlState::LOCK_NOT_AVAILABLE,
-        &SqlState::QUERY_CANCELED,
-        &SqlState::ADMIN_SHUTDOWN,
-        &SqlState::CRASH_SHUTDOWN,
-        &SqlState::CANNOT_CONNECT_NOW,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::QUERY_CANCELED,
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
     ];
-    let class = &server.code().code()[..2];
-    if try_later.contains(&server.code()) || class == "08" || class == "53" {
+    // 08: the connection; 53: the server is short of something.
+    if try_later.contains(&code) || code.code().starts_with("08") || code.code().starts_with("53") {
         StoreError::Unavailable(text)
     } else {
         StoreError::Refused(text)
