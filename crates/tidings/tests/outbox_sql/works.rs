@@ -4,6 +4,7 @@ use crate::fixture::{events, place, text};
 use std::time::Duration;
 use tidings::core::job::StateName;
 use tidings::core::outcome::AttemptOutcome;
+use tidings::core::route::Subscription;
 use tidings::events::jobs_of;
 use tidings::store::Wake;
 use tidings::store::outbox::EventFilter;
@@ -89,4 +90,35 @@ async fn a_wake_reaches_whoever_listens_and_nothing_else_announces() {
     client.query("SELECT tidings.wake()", &[]).await.unwrap();
     assert_eq!(heard.recv().await, Some(Wake::Queue(String::new())), "every queue");
     assert_eq!(heard.recv().await, Some(Wake::Events));
+}
+
+/// B3 to B6: one statement, from the trigger to the jobs, with the alert up and down again.
+#[tokio::test]
+async fn two_thousand_changes_in_one_statement_are_fanned_out_in_batches_and_the_alert_clears() {
+    let place = place().await;
+    let latest = Subscription::to_job("latest", "note.changed", "note").unwrap().coalescing();
+    let every = Subscription::to_job("every", "note.changed", "note").unwrap();
+    place.tidings.declare(&[], &[latest, every]).await.unwrap();
+    let client = place.client().await;
+    client
+        .batch_execute(
+            "CREATE TABLE page (id int PRIMARY KEY, title text);
+             INSERT INTO page SELECT n, '' FROM generate_series(1, 2000) AS n;
+             SELECT tidings.emit_on_change('page', '{title}', 'note.changed', $$'page/' || (id % 50)$$)",
+        )
+        .await
+        .unwrap();
+    assert_eq!(client.execute("UPDATE page SET title = 'new'", &[]).await.unwrap(), 2_000);
+    // Due by the server's clock, of which the process's reading may be a moment behind.
+    let last_due = place.number("SELECT max(due_at_ms) FROM tidings.event").await;
+    while place.tidings.now().0 < last_due {
+        tokio::task::yield_now().await;
+    }
+    tidings::testing::watch_backlog(&place.tidings).await.unwrap();
+    assert_eq!(place.tidings.incidents(false, 9).await.unwrap().len(), 1, "the alert is up");
+    assert_eq!(tidings::testing::relay(&place.tidings).await.unwrap(), 2_000);
+    tidings::testing::watch_backlog(&place.tidings).await.unwrap();
+    assert_eq!(place.tidings.incidents(false, 9).await.unwrap().len(), 0, "and down again by itself");
+    // Ten batches of fifty subjects for the one, each event for the other.
+    assert_eq!(place.number("SELECT count(*) FROM tidings.job").await, 500 + 2_000);
 }
